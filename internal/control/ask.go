@@ -1,0 +1,143 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
+	spec, err := c.Spec(in.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(spec, in); err != nil {
+		return nil, err
+	}
+	ops, err := c.operations(spec, in)
+	if err != nil {
+		return nil, err
+	}
+	inserted, err := c.Store.Insert(ctx, ops, key(in), func(list []Inserted) error { return refuseOthers(in, list) })
+	if err != nil {
+		return nil, err
+	}
+	answers := make([]Answer, len(inserted))
+	for i, got := range inserted {
+		answers[i] = Answer{Operation: got.Operation, Attached: !got.New}
+		if err := c.Waker.Wake(ctx, got.Operation.ID); err != nil {
+			c.Log.WarnContext(ctx, "the engine was not woken; its sweep will find the operation",
+				"op", got.Operation.ID, "fleet", in.Fleet, "vm", got.Operation.VM, "error", err)
+		}
+	}
+	return answers, nil
+}
+
+func check(spec fleet.Spec, in Intent) error {
+	if !slices.Contains(fleet.Kinds(), in.Kind) {
+		return fleet.Errorf(fleet.CodeInvalid, "operations of kind %q are not known", in.Kind).
+			WithHint("use recreate, drain, undrain, delete or create")
+	}
+	if len(in.VMs) == 0 {
+		return fleet.Errorf(fleet.CodeInvalid, "no VM was named").WithHint("name at least one VM of fleet %s", spec.Name)
+	}
+	seen := map[string]bool{}
+	for _, vm := range in.VMs {
+		if !spec.Has(vm) {
+			return unknown("VM in fleet "+spec.Name, vm, spec.VMs)
+		}
+		if seen[vm] {
+			return fleet.Errorf(fleet.CodeInvalid, "VM %s/%s was named twice", spec.Name, vm)
+		}
+		seen[vm] = true
+	}
+	if in.Parallel < 0 {
+		return fleet.Errorf(fleet.CodeInvalid, "parallel %d is negative", in.Parallel)
+	}
+	if in.NoDrain && in.Kind != fleet.KindDelete {
+		return fleet.Errorf(fleet.CodeInvalid, "no_drain goes with delete only, not with %s", in.Kind)
+	}
+	if in.Replace && in.Kind != fleet.KindCreate {
+		return fleet.Errorf(fleet.CodeInvalid, "recreate goes with create only, not with %s", in.Kind)
+	}
+	if in.Image != "" && !in.Kind.Creates() {
+		return fleet.Errorf(fleet.CodeInvalid, "a %s has no use for an image", in.Kind)
+	}
+	return evidenceFor(spec, in)
+}
+
+// evidenceFor refuses drains of which nothing could be proven: with neither a
+// GitLab token nor a runner token there is no second source at all
+// (design.md section 4.2).
+func evidenceFor(spec fleet.Spec, in Intent) error {
+	if spec.HasGitLab || spec.HasRunnerToken || in.NoDrain || in.Kind == fleet.KindUndrain {
+		return nil
+	}
+	return fleet.Errorf(fleet.CodeForbidden, "fleet %s has neither a GitLab token nor a runner token: nothing could be proven about a %s", spec.Name, in.Kind).
+		WithHint("set gitlab.token (scope read_api) or the fleet's runner.token")
+}
+
+func (c *Control) operations(spec fleet.Spec, in Intent) ([]fleet.Operation, error) {
+	policy := in.Policy.Apply(spec.Drain)
+	if err := policy.Validate(); err != nil {
+		return nil, err
+	}
+	kind := in.Kind
+	if kind == fleet.KindCreate && in.Replace {
+		kind = fleet.KindRecreate
+	}
+	now := c.Clock.Now()
+	ops := make([]fleet.Operation, len(in.VMs))
+	for i, vm := range in.VMs {
+		id, err := fleet.NewOperationID(c.Random)
+		if err != nil {
+			return nil, err
+		}
+		ops[i] = fleet.Operation{
+			ID: id, Fleet: spec.Name, VM: vm, Kind: kind, Phase: fleet.PhaseQueued,
+			CreatedAt: now, UpdatedAt: now, PhaseSince: now,
+			Request: fleet.Request{
+				Image: in.Image, Policy: policy, NoDrain: in.NoDrain, Replace: in.Replace,
+				TakeOver: in.TakeOver, Parallel: in.Parallel, By: in.By,
+			},
+		}
+	}
+	return ops, nil
+}
+
+// refuseOthers accepts an unfinished operation in the way only if it is of the
+// same kind and target.
+func refuseOthers(in Intent, list []Inserted) error {
+	kind := in.Kind
+	if kind == fleet.KindCreate && in.Replace {
+		kind = fleet.KindRecreate
+	}
+	for _, got := range list {
+		op := got.Operation
+		if got.New || (op.Kind == kind && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain) {
+			continue
+		}
+		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
+			WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
+	}
+	return nil
+}
+
+// key digests what was asked, so that a key cannot be reused for something else.
+func key(in Intent) Key {
+	if in.Key == "" {
+		return Key{}
+	}
+	in.By = fleet.Actor{}
+	body, err := json.Marshal(in)
+	if err != nil { // an Intent holds nothing that cannot be rendered
+		body = fmt.Append(nil, in)
+	}
+	sum := sha256.Sum256(body)
+	return Key{Value: in.Key, Digest: hex.EncodeToString(sum[:])}
+}
