@@ -177,6 +177,15 @@ type Observer interface {
 	// JobsOrphaned and JobsCut count jobs of a fleet.
 	JobsOrphaned(fleetName string, n int)
 	JobsCut(fleetName string, n int)
+	// Reconciled is called when a sweep has ended without an error.
+	Reconciled(at time.Time)
+}
+
+// Waker tells the queue that something has work to do. A lost wake-up is
+// healed by the sweep.
+type Waker interface {
+	Wake(ctx context.Context, operation string) error
+	WakeChore(ctx context.Context, chore string) error
 }
 
 // Fleet is one fleet's spec and adapters.

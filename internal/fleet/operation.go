@@ -35,6 +35,7 @@ type Operation struct {
 
 	Old      Incarnation `json:"old"`                // as preflight found it
 	OldAddr  string      `json:"old_addr,omitempty"` // host:port of the old incarnation
+	OldKeys  []string    `json:"old_keys,omitempty"` // host keys of it that the provider reported
 	WasDown  bool        `json:"was_down,omitempty"` // preflight found the unit stopped: restoring leaves it so
 	Order    Order       `json:"order"`              // the last order given to the host
 	Drain    DrainState  `json:"drain"`

@@ -46,13 +46,14 @@ const (
 	EventRestored  Event = "restored"   // an undrain's intake was seen open
 	EventFail      Event = "fail"       // ends without success
 	EventCancel    Event = "cancel"     // ends because somebody asked
+	EventReplaced  Event = "replaced"   // another incarnation has the name: nothing of ours is left to restore
 )
 
 // Events lists every event.
 func Events() []Event {
 	return []Event{
 		EventAdmitted, EventChecked, EventDrained, EventProofLost, EventDeleted, EventCreated,
-		EventVerified, EventRestore, EventRestored, EventFail, EventCancel,
+		EventVerified, EventRestore, EventRestored, EventFail, EventCancel, EventReplaced,
 	}
 }
 
@@ -125,6 +126,7 @@ var phaseTable = []arrow{
 	{PhaseDraining, EventRestore, to(PhaseRestoring), beforeIntent},
 	{PhaseDraining, EventFail, to(PhaseFailed), untouched},
 	{PhaseDraining, EventCancel, to(PhaseCanceled), untouched},
+	{PhaseDraining, EventReplaced, to(PhaseFailed), beforeIntent},
 
 	{PhaseDeleting, EventProofLost, only(PhaseDraining, KindRecreate, KindDelete), anyTime},
 	{PhaseDeleting, EventDeleted, func(k Kind) Phase {
@@ -136,6 +138,7 @@ var phaseTable = []arrow{
 	{PhaseDeleting, EventRestore, to(PhaseRestoring), beforeIntent},
 	{PhaseDeleting, EventFail, to(PhaseFailed), untouched},
 	{PhaseDeleting, EventCancel, to(PhaseCanceled), untouched},
+	{PhaseDeleting, EventReplaced, to(PhaseFailed), beforeIntent},
 
 	{PhaseCreating, EventCreated, to(PhaseVerifying), anyTime},
 	{PhaseCreating, EventFail, only(PhaseFailed, KindCreate), anyTime},
@@ -147,6 +150,7 @@ var phaseTable = []arrow{
 	{PhaseRestoring, EventRestored, only(PhaseSucceeded, KindUndrain), anyTime},
 	{PhaseRestoring, EventFail, to(PhaseFailed), anyTime},
 	{PhaseRestoring, EventCancel, to(PhaseCanceled), anyTime},
+	{PhaseRestoring, EventReplaced, to(PhaseFailed), anyTime},
 }
 
 // Transition is the only place that says where an operation goes: no other
