@@ -50,10 +50,15 @@ func (e *Error) Error() string {
 // Unwrap yields the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Errorf makes an Error. A %w verb in format becomes the cause for errors.Is.
+// Errorf makes an Error. Each %w verb in format becomes a cause for errors.Is.
 func Errorf(code Code, format string, args ...any) *Error {
 	wrapped := fmt.Errorf(format, args...)
-	return &Error{Code: code, Message: wrapped.Error(), Err: quiet(errors.Unwrap(wrapped))}
+	e := &Error{Code: code, Message: wrapped.Error()}
+	switch wrapped.(type) { //nolint:errorlint // asks whether this very error has causes
+	case interface{ Unwrap() error }, interface{ Unwrap() []error }:
+		e.Err = silent{wrapped}
+	}
+	return e
 }
 
 // WithHint returns the error with a sentence that says what to do next.
@@ -100,15 +105,6 @@ func Retryable(code Code) bool {
 	}
 }
 
-// quiet keeps a cause for errors.Is and errors.As without printing it twice:
-// its text is in the message already.
-func quiet(err error) error {
-	if err == nil {
-		return nil
-	}
-	return silent{err}
-}
-
 func causeText(err error) string {
 	if err == nil {
 		return ""
@@ -116,6 +112,8 @@ func causeText(err error) string {
 	return err.Error()
 }
 
+// silent keeps a cause for errors.Is and errors.As without printing it twice:
+// its text is in the message already.
 type silent struct{ err error }
 
 func (s silent) Error() string { return "" }

@@ -151,15 +151,16 @@ const (
 
 // Busy judges the reading (design.md section 4.2): idle needs the manager
 // present, its execution status idle and both lists empty; a contradiction is
-// active; anything missing is unknown.
+// active. A partial reading, and one that may speak of two hosts, is unknown
+// whatever it lists.
 func (g *GitLabReading) Busy() Busy {
-	if g == nil {
+	if g == nil || g.Unknown != "" || g.OtherClaims > 0 {
 		return BusyUnknown
 	}
 	if len(g.Running)+len(g.Canceling) > 0 || g.Manager.Execution == ExecutionActive {
 		return BusyActive
 	}
-	if g.Unknown != "" || !g.Present || g.OtherClaims > 0 || g.Manager.Execution != ExecutionIdle {
+	if !g.Present || g.Manager.Execution != ExecutionIdle {
 		return BusyUnknown
 	}
 	return BusyIdle

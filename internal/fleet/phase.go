@@ -1,5 +1,7 @@
 package fleet
 
+import "maps"
+
 // Phase is where an operation stands.
 type Phase string
 
@@ -65,109 +67,98 @@ type Position struct {
 	Stopping bool // intake may have been stopped by us: no end without restoring
 }
 
-// arrow is one line of the phase table.
-type arrow struct {
-	from  Phase
-	event Event
-	to    func(Kind) Phase // "" = not for this kind
-	guard guard
-}
+// Guard limits an arrow of the phase table to operations that have not yet
+// stopped intake, or not yet committed the delete.
+type Guard string
 
-// guard limits an arrow to operations that have, or have not yet, stopped
-// intake or committed the delete.
-type guard string
-
+// The guards.
 const (
-	anyTime      guard = ""
-	beforeIntent guard = "before the delete intent"
-	untouched    guard = "before intake was stopped"
+	GuardNone         Guard = ""
+	GuardBeforeIntent Guard = "before the delete intent"
+	GuardUntouched    Guard = "before intake was stopped"
 )
 
-func to(p Phase) func(Kind) Phase { return func(Kind) Phase { return p } }
-
-func only(p Phase, kinds ...Kind) func(Kind) Phase {
-	return func(k Kind) Phase {
-		for _, kind := range kinds {
-			if k == kind {
-				return p
-			}
-		}
-		return ""
-	}
+// Arrow is one line of the phase table: where each kind of operation goes
+// from a phase at an event. A kind that is not in To never makes that move.
+type Arrow struct {
+	From  Phase
+	Event Event
+	To    map[Kind]Phase
+	Guard Guard
 }
 
-// phaseTable is the life of one VM (design.md section 5). The table in
-// docs/reference/phases.md is generated from it.
-var phaseTable = []arrow{
-	{PhaseQueued, EventAdmitted, func(k Kind) Phase {
-		if k == KindUndrain {
-			return PhaseRestoring
-		}
-		return PhasePreflight
-	}, anyTime},
-	{PhaseQueued, EventFail, to(PhaseFailed), untouched},
-	{PhaseQueued, EventCancel, to(PhaseCanceled), untouched},
+// PhaseTable yields the life of one VM (design.md section 5) as data. The
+// page docs/reference/phases.md is generated from it.
+func PhaseTable() []Arrow {
+	table := make([]Arrow, len(phaseTable))
+	for i, a := range phaseTable {
+		a.To = maps.Clone(a.To)
+		table[i] = a
+	}
+	return table
+}
 
-	{PhasePreflight, EventChecked, func(k Kind) Phase {
-		if k == KindCreate {
-			return PhaseCreating
-		}
-		return PhaseDraining
-	}, anyTime},
-	{PhasePreflight, EventFail, to(PhaseFailed), untouched},
-	{PhasePreflight, EventCancel, to(PhaseCanceled), untouched},
+func all(to Phase, kinds ...Kind) map[Kind]Phase {
+	targets := make(map[Kind]Phase, len(kinds))
+	for _, kind := range kinds {
+		targets[kind] = to
+	}
+	return targets
+}
 
-	{PhaseDraining, EventDrained, func(k Kind) Phase {
-		if k == KindDrain {
-			return PhaseSucceeded
-		}
-		return PhaseDeleting
-	}, anyTime},
-	{PhaseDraining, EventRestore, to(PhaseRestoring), beforeIntent},
-	{PhaseDraining, EventFail, to(PhaseFailed), untouched},
-	{PhaseDraining, EventCancel, to(PhaseCanceled), untouched},
-	{PhaseDraining, EventReplaced, to(PhaseFailed), beforeIntent},
+var phaseTable = []Arrow{
+	{PhaseQueued, EventAdmitted, map[Kind]Phase{
+		KindRecreate: PhasePreflight, KindDelete: PhasePreflight, KindCreate: PhasePreflight,
+		KindDrain: PhasePreflight, KindUndrain: PhaseRestoring,
+	}, GuardNone},
+	{PhaseQueued, EventFail, all(PhaseFailed, Kinds()...), GuardUntouched},
+	{PhaseQueued, EventCancel, all(PhaseCanceled, Kinds()...), GuardUntouched},
 
-	{PhaseDeleting, EventProofLost, only(PhaseDraining, KindRecreate, KindDelete), anyTime},
-	{PhaseDeleting, EventDeleted, func(k Kind) Phase {
-		if k == KindRecreate {
-			return PhaseCreating
-		}
-		return PhaseSucceeded
-	}, anyTime},
-	{PhaseDeleting, EventRestore, to(PhaseRestoring), beforeIntent},
-	{PhaseDeleting, EventFail, to(PhaseFailed), untouched},
-	{PhaseDeleting, EventCancel, to(PhaseCanceled), untouched},
-	{PhaseDeleting, EventReplaced, to(PhaseFailed), beforeIntent},
+	{PhasePreflight, EventChecked, map[Kind]Phase{
+		KindRecreate: PhaseDraining, KindDelete: PhaseDraining, KindDrain: PhaseDraining, KindCreate: PhaseCreating,
+	}, GuardNone},
+	{PhasePreflight, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindCreate, KindDrain), GuardUntouched},
+	{PhasePreflight, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindCreate, KindDrain), GuardUntouched},
 
-	{PhaseCreating, EventCreated, to(PhaseVerifying), anyTime},
-	{PhaseCreating, EventFail, only(PhaseFailed, KindCreate), anyTime},
-	{PhaseCreating, EventCancel, only(PhaseCanceled, KindCreate), anyTime},
+	{PhaseDraining, EventDrained, map[Kind]Phase{
+		KindRecreate: PhaseDeleting, KindDelete: PhaseDeleting, KindDrain: PhaseSucceeded,
+	}, GuardNone},
+	{PhaseDraining, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete, KindDrain), GuardBeforeIntent},
+	{PhaseDraining, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindDrain), GuardUntouched},
+	{PhaseDraining, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindDrain), GuardUntouched},
 
-	{PhaseVerifying, EventVerified, to(PhaseSucceeded), anyTime},
-	{PhaseVerifying, EventFail, to(PhaseFailed), anyTime},
+	{PhaseDeleting, EventProofLost, all(PhaseDraining, KindRecreate, KindDelete), GuardNone},
+	{PhaseDeleting, EventDeleted, map[Kind]Phase{
+		KindRecreate: PhaseCreating, KindDelete: PhaseSucceeded,
+	}, GuardNone},
+	{PhaseDeleting, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete), GuardBeforeIntent},
+	{PhaseDeleting, EventFail, all(PhaseFailed, KindRecreate, KindDelete), GuardUntouched},
+	{PhaseDeleting, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete), GuardUntouched},
 
-	{PhaseRestoring, EventRestored, only(PhaseSucceeded, KindUndrain), anyTime},
-	{PhaseRestoring, EventFail, to(PhaseFailed), anyTime},
-	{PhaseRestoring, EventCancel, to(PhaseCanceled), anyTime},
-	{PhaseRestoring, EventReplaced, to(PhaseFailed), anyTime},
+	{PhaseCreating, EventCreated, all(PhaseVerifying, KindRecreate, KindCreate), GuardNone},
+	{PhaseCreating, EventFail, all(PhaseFailed, KindCreate), GuardNone},
+	{PhaseCreating, EventCancel, all(PhaseCanceled, KindCreate), GuardNone},
+
+	{PhaseVerifying, EventVerified, all(PhaseSucceeded, KindRecreate, KindCreate), GuardNone},
+	{PhaseVerifying, EventFail, all(PhaseFailed, KindRecreate, KindCreate), GuardNone},
+
+	{PhaseRestoring, EventRestored, all(PhaseSucceeded, KindUndrain), GuardNone},
+	{PhaseRestoring, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardNone},
+	{PhaseRestoring, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardNone},
 }
 
 // Transition is the only place that says where an operation goes: no other
 // code sets a phase. Errors: CodeConflict for a move that the table forbids.
 func Transition(at Position, event Event) (Phase, error) {
 	for _, a := range phaseTable {
-		if a.from != at.Phase || a.event != event {
+		next, ok := a.To[at.Kind]
+		if a.From != at.Phase || a.Event != event || !ok {
 			continue
 		}
-		next := a.to(at.Kind)
-		if next == "" {
-			break
-		}
-		if a.guard == beforeIntent && at.Intent {
+		if a.Guard == GuardBeforeIntent && at.Intent {
 			return "", Errorf(CodeConflict, "the delete is committed: there is no way back from %s", at.Phase)
 		}
-		if a.guard == untouched && (at.Intent || at.Stopping) {
+		if a.Guard == GuardUntouched && (at.Intent || at.Stopping) {
 			return "", Errorf(CodeConflict, "intake was stopped: %s cannot end without restoring it", at.Phase)
 		}
 		return next, nil
