@@ -126,6 +126,7 @@ var phaseTable = []Arrow{
 	{PhaseDraining, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete, KindDrain), GuardBeforeIntent},
 	{PhaseDraining, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindDrain), GuardUntouched},
 	{PhaseDraining, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindDrain), GuardUntouched},
+	{PhaseDraining, EventReplaced, all(PhaseFailed, KindRecreate, KindDelete, KindDrain), GuardBeforeIntent},
 
 	{PhaseDeleting, EventProofLost, all(PhaseDraining, KindRecreate, KindDelete), GuardNone},
 	{PhaseDeleting, EventDeleted, map[Kind]Phase{
@@ -134,6 +135,7 @@ var phaseTable = []Arrow{
 	{PhaseDeleting, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete), GuardBeforeIntent},
 	{PhaseDeleting, EventFail, all(PhaseFailed, KindRecreate, KindDelete), GuardUntouched},
 	{PhaseDeleting, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete), GuardUntouched},
+	{PhaseDeleting, EventReplaced, all(PhaseFailed, KindRecreate, KindDelete), GuardBeforeIntent},
 
 	{PhaseCreating, EventCreated, all(PhaseVerifying, KindRecreate, KindCreate), GuardNone},
 	{PhaseCreating, EventFail, all(PhaseFailed, KindCreate), GuardNone},
@@ -145,6 +147,7 @@ var phaseTable = []Arrow{
 	{PhaseRestoring, EventRestored, all(PhaseSucceeded, KindUndrain), GuardNone},
 	{PhaseRestoring, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardNone},
 	{PhaseRestoring, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardNone},
+	{PhaseRestoring, EventReplaced, all(PhaseFailed, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardNone},
 }
 
 // Transition is the only place that says where an operation goes: no other
