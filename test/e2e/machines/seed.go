@@ -1,0 +1,85 @@
+package machines
+
+import (
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// fedora and ops are the guests' users, as the golden tree numbers them.
+const (
+	fedora = 1000
+	ops    = 1001
+)
+
+// anything is the sudoers file of a world that names none.
+const anything = "fedora,ops ALL=(ALL) NOPASSWD: ALL\n"
+
+// seed writes what makes a snapshot this machine: what a cloud would hand over with its
+// user data.
+func (w *World) seed(m *Machine, spec Spec) error {
+	root := m.root(w)
+	sudoers := anything
+	if w.Settings.Sudoers != "" {
+		content, err := os.ReadFile(w.Settings.Sudoers)
+		if err != nil {
+			return err
+		}
+		sudoers = string(content)
+	}
+	config := strings.ReplaceAll(w.Settings.RunnerConfig, "{{name}}", m.Name)
+	files := []seedFile{
+		{"etc/hostname", m.Name + "\n", 0o644, 0},
+		{"etc/e2e-image", spec.Image + "\n", 0o644, 0},
+		{"etc/sudoers.d/sluice", sudoers, 0o440, 0},
+		{"etc/gitlab-runner/config.toml", config, 0o600, fedora},
+		{"home/fedora/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, fedora},
+		{"home/ops/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, ops},
+	}
+	for path, content := range spec.Files {
+		files = append(files, seedFile{strings.TrimPrefix(path, "/"), content, 0o644, 0})
+	}
+	for _, file := range files {
+		if err := file.write(root); err != nil {
+			return err
+		}
+	}
+	return copyProgram(w.Settings.Runner, filepath.Join(root, "usr/local/bin/gitlab-runner"))
+}
+
+type seedFile struct {
+	path    string
+	content string
+	mode    fs.FileMode
+	owner   int
+}
+
+func (f seedFile) write(root string) error {
+	target := filepath.Join(root, f.path)
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil { //nolint:gosec // directories of a guest's file system
+		return err
+	}
+	if err := os.WriteFile(target, []byte(f.content), f.mode); err != nil {
+		return err
+	}
+	return os.Chown(target, f.owner, f.owner)
+}
+
+func copyProgram(from, to string) error {
+	source, err := os.Open(from) //nolint:gosec // the world's own setting
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o755) //nolint:gosec // a program in a guest's file system
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(target, source); err != nil {
+		_ = target.Close()
+		return err
+	}
+	return target.Close()
+}
