@@ -43,7 +43,7 @@ for unit in \
     podman-restart.service podman-clean-transient.service; do
     ln -sf /dev/null "$root/etc/systemd/system/$unit"
 done
-in_root systemctl --quiet enable ssh.service e2e-guest.service gitlab-runner.service
+systemctl --quiet --root="$root" enable ssh.service e2e-guest.service gitlab-runner.service
 
 # The image of the jobs: static busybox and its links.
 image=$(mktemp -d)

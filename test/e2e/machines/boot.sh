@@ -6,6 +6,8 @@ set -eu
 group=$1
 for hierarchy in /sys/fs/cgroup/unified /sys/fs/cgroup/systemd /sys/fs/cgroup; do
     [ -f "$hierarchy/cgroup.procs" ] || continue
+    # A group that has seen cgroup.kill kills what is forked into it later, too.
+    [ ! -d "$hierarchy/$group" ] || find "$hierarchy/$group" -depth -type d -exec rmdir {} + || :
     mkdir -p "$hierarchy/$group"
     echo $$ > "$hierarchy/$group/cgroup.procs"
 done
