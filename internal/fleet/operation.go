@@ -33,17 +33,19 @@ type Operation struct {
 	PhaseSince time.Time `json:"phase_since"`
 	FinishedAt time.Time `json:"finished_at,omitzero"`
 
-	Old      Incarnation `json:"old"`                // as preflight found it
-	OldAddr  string      `json:"old_addr,omitempty"` // host:port of the old incarnation
-	OldKeys  []string    `json:"old_keys,omitempty"` // host keys of it that the provider reported
-	WasDown  bool        `json:"was_down,omitempty"` // preflight found the unit stopped: restoring leaves it so
-	Order    Order       `json:"order"`              // the last order given to the host
-	Drain    DrainState  `json:"drain"`
-	Delete   DeleteState `json:"delete"`
-	Create   CreateState `json:"create"`
-	Verify   VerifyState `json:"verify"`
-	Restore  RestoreGoal `json:"restore"`
-	Canceled bool        `json:"cancel_requested,omitempty"` // somebody asked to cancel
+	Old     Incarnation `json:"old"`                // as preflight found it
+	OldAddr string      `json:"old_addr,omitempty"` // host:port of the old incarnation
+	OldKeys []string    `json:"old_keys,omitempty"` // host keys of it that the provider reported
+	// PeersAsked are the VMs that preflight tried to identify, to find clones.
+	PeersAsked []string    `json:"peers_asked,omitempty"`
+	WasDown    bool        `json:"was_down,omitempty"` // preflight found the unit stopped: restoring leaves it so
+	Order      Order       `json:"order"`              // the last order given to the host
+	Drain      DrainState  `json:"drain"`
+	Delete     DeleteState `json:"delete"`
+	Create     CreateState `json:"create"`
+	Verify     VerifyState `json:"verify"`
+	Restore    RestoreGoal `json:"restore"`
+	Canceled   bool        `json:"cancel_requested,omitempty"` // somebody asked to cancel
 
 	Waiting   string    `json:"waiting,omitempty"`   // what it waits for, for people
 	Until     time.Time `json:"until,omitzero"`      // when that ends, if it does
@@ -55,7 +57,9 @@ type Operation struct {
 	ErrCode    Code   `json:"error_code,omitempty"`
 	ErrMessage string `json:"error,omitempty"`
 	ErrHint    string `json:"hint,omitempty"`
-	CutJobs    []Job  `json:"cut_jobs,omitempty"` // ended by the overrun, with links
+	CutJobs    []Job  `json:"cut_jobs,omitempty"` // ended by the VM's removal, with links
+	// Strays are instances that came late and are removed by chores.
+	Strays []string `json:"strays,omitempty"`
 }
 
 // Ref names the operation's VM.
@@ -100,6 +104,7 @@ const (
 
 // DrainState is what a drain has learnt.
 type DrainState struct {
+	OrderedAt        time.Time   `json:"ordered_at,omitzero"` // just before the first stop order was given
 	StoppedAt        time.Time   `json:"stopped_at,omitzero"` // intake stopped, first time; the cap counts from here
 	Deadline         time.Time   `json:"deadline,omitzero"`   // absolute; read anew at each look
 	HardCap          time.Time   `json:"hard_cap,omitzero"`

@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// drained ends the drain with a proof, or with nothing to drain.
+func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot) (outcome, error) {
+	state := &w.op.Drain
+	state.Verdict, state.VerdictAt, state.Row = d.Verdict, w.now(), d.Row
+	w.fact(fleet.FactNote, "drained (row %d): %s", d.Row, d.Reason)
+	if s != nil {
+		if d.Verdict == fleet.VerdictDirty {
+			state.Leftovers = s.Host.Containers
+			w.fact(fleet.FactWarning, "containers were left behind: %s", d.Reason)
+		}
+		if d.CutByOthers {
+			w.cut(s.GitLab.Executing(), "cut by others")
+		}
+	}
+	return w.drainEnded(ctx)
+}
+
+// drainEnded moves on, with the chores that a drain leaves behind.
+func (w *work) drainEnded(ctx context.Context) (outcome, error) {
+	w.watchOrphans()
+	if w.op.Kind != fleet.KindDrain {
+		return move(fleet.EventDrained)
+	}
+	vm, err := w.row(ctx)
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	vm.Intake, vm.Incarnation, vm.UpdatedAt = fleet.IntakeDrained, w.op.Old, w.now()
+	return move(fleet.EventDrained)
+}
+
+// cut records jobs that ended because their VM went away, each once.
+func (w *work) cut(jobs []fleet.Job, how string) {
+	for _, job := range jobs {
+		if hasJob(w.op.CutJobs, job.ID) {
+			continue
+		}
+		w.op.CutJobs = append(w.op.CutJobs[:len(w.op.CutJobs):len(w.op.CutJobs)], job)
+		w.fact(fleet.FactCut, "%s on %s was cut: %s", job, w.op.Ref(), how)
+	}
+}
+
+func hasJob(list []fleet.Job, id int64) bool {
+	for _, job := range list {
+		if job.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// proceed leaves the drain under a waiver, because a policy says so. The jobs
+// that this ends are recorded before anything is done to them.
+func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
+	w.waive(d.Verdict, d.Row, "policy: "+w.op.Request.Policy.String())
+	w.fact(fleet.FactWarning, "going on without a proof (row %d): %s", d.Row, d.Reason)
+	if d.Verdict == fleet.VerdictOverrun {
+		jobs := w.op.Drain.Jobs
+		if w.f.GitLab != nil && w.op.Old.SystemID != "" {
+			if r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
+				jobs = r.Executing()
+			}
+		}
+		if len(jobs) == 0 && s.Host != nil {
+			jobs = containerJobs(s.Host.Containers)
+		}
+		w.cut(jobs, "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
+	}
+	return again()
+}
+
+func containerJobs(list []fleet.Container) []fleet.Job {
+	var jobs []fleet.Job
+	for _, c := range list {
+		if c.JobID != 0 {
+			jobs = append(jobs, fleet.Job{ID: c.JobID, Name: c.Name})
+		}
+	}
+	return jobs
+}
+
+// endJobs runs under a waiver: where the host can be reached, the runner is
+// told to end its jobs (SIGTERM), so that GitLab shows them failed within
+// seconds and not running for an hour; then, at most 15 s later, on we go.
+func (w *work) endJobs(ctx context.Context) (outcome, error) {
+	d := &w.op.Drain
+	if d.Verdict == fleet.VerdictUnreachable || d.Verdict == fleet.VerdictUnproven {
+		return w.drainEnded(ctx)
+	}
+	reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
+	if err != nil {
+		if ctx.Err() != nil {
+			return outcome{}, err
+		}
+		w.fact(fleet.FactWarning, "the runner could not be told to end its jobs: %s", text(err))
+		return w.drainEnded(ctx)
+	}
+	if w.op.OldSubject().Check(reading.Subject) != nil {
+		return w.replaced("the host is another one")
+	}
+	now := w.now()
+	switch {
+	case reading.Unit.Stopped() && reading.DropIn.Effective:
+		return w.drainEnded(ctx)
+	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace:
+		w.fact(fleet.FactWarning, "the runner did not end within %s of SIGTERM", fleet.EndGrace)
+		return w.drainEnded(ctx)
+	case !d.EndedAt.IsZero():
+		w.waitsFor("the runner ends its jobs", d.EndedAt.Add(fleet.EndGrace), "the delete goes on")
+		return w.awaitExit(ctx, reading.Unit.MainPID, d.EndedAt.Add(fleet.EndGrace))
+	default:
+		return w.orderEnd(ctx, reading)
+	}
+}
+
+// orderEnd makes sure that the runner will not come back, then ends its jobs.
+func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcome, error) {
+	d := &w.op.Drain
+	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" {
+		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
+			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
+		}
+		if err := w.order(ctx, fleet.OrderStop, reading.Subject.BootID); err != nil {
+			return outcome{}, storeError{err}
+		}
+		after, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
+		d.StoppedPastCap = true
+		d.StoppedAt = first(d.StoppedAt, w.now())
+		if err != nil {
+			w.fact(fleet.FactWarning, "intake could not be stopped before the delete: %s", text(err))
+			return w.drainEnded(ctx)
+		}
+		w.op.Old.BootID = after.Subject.BootID
+		return again()
+	}
+	if err := w.order(ctx, fleet.OrderEnd, reading.Subject.BootID); err != nil {
+		return outcome{}, storeError{err}
+	}
+	if err := w.f.Hosts.EndJobs(ctx, w.oldTarget(), w.op.Order); err != nil && ctx.Err() == nil {
+		w.fact(fleet.FactWarning, "the runner could not be told to end its jobs: %s", text(err))
+	}
+	d.EndedAt = w.now()
+	w.fact(fleet.FactNote, "the runner was told to end its jobs (SIGTERM)")
+	return again()
+}

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// hold is how long an attempt may wait on the host for the process to end. The
+// longer wait is made of several attempts; a crash in one loses nothing.
+const hold = 10 * time.Second
+
+// draining looks, decides by the table, and acts on the decision.
+func draining(ctx context.Context, w *work) (outcome, error) {
+	intent := !w.op.Delete.IntentAt.IsZero()
+	switch {
+	case w.op.Canceled && !intent:
+		return w.cancel()
+	case w.op.Drain.Verdict == fleet.VerdictNever:
+		return w.drained(ctx, fleet.Decision{Row: 1, Verdict: fleet.VerdictNever, Reason: "no runner has joined from this VM"}, nil)
+	case w.op.Drain.Waiver != nil:
+		return w.endJobs(ctx)
+	}
+	s, err := w.snapshot(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	return w.act(ctx, s, fleet.Decide(s))
+}
+
+func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
+	w.op.Drain.Row = d.Row
+	if d.Overran && !w.op.Drain.Overran {
+		w.op.Drain.Overran = true
+		w.fact(fleet.FactWarning, "overrun: %s; policy %s", d.Reason, s.Policy.OnOverrun)
+	}
+	switch d.Action {
+	case fleet.ActStopIntake:
+		w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+		return w.stopIntake(ctx, s)
+	case fleet.ActHold:
+		return w.holdForExit(ctx, s, d)
+	case fleet.ActDrained:
+		return w.drained(ctx, d, s)
+	case fleet.ActProceed:
+		return w.proceed(ctx, s, d)
+	case fleet.ActRestore:
+		if !w.op.Delete.IntentAt.IsZero() {
+			// The delete is committed, perhaps called: giving intake back could
+			// hand jobs to a VM that is about to go. Keep looking.
+			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
+			return wait(5 * time.Second)
+		}
+		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason))
+	case fleet.ActConflict:
+		return w.replaced(d.Reason)
+	default:
+		w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+		return wait(max(d.Wait, 100*time.Millisecond))
+	}
+}
+
+// replaced ends the operation because the VM is not the one that preflight
+// saw. With the intent to delete committed that is no end: the old instance is
+// gone, and deleting will see it.
+func (w *work) replaced(reason string) (outcome, error) {
+	w.remember(fleet.Errorf(fleet.CodeConflict, "%s was replaced behind our back: %s", w.op.Ref(), reason).
+		WithHint("nothing of the new one was touched; ask again if it is to be worked on"))
+	if !w.op.Delete.IntentAt.IsZero() {
+		w.op.Drain.Verdict = fleet.VerdictAbsent
+		return move(fleet.EventDrained)
+	}
+	return move(fleet.EventReplaced)
+}
+
+// then says for people what happens when the cap passes.
+func (w *work) then() string {
+	if w.op.Drain.Deadline.IsZero() {
+		return ""
+	}
+	switch w.op.Request.Policy.OnOverrun {
+	case fleet.OverrunAbort:
+		return "intake is restored and the operation fails"
+	case fleet.OverrunWait:
+		return "it is alerted and waits on until " + w.op.Drain.HardCap.Format(time.RFC3339)
+	default:
+		return "the running job is ended and the " + string(w.op.Kind) + " goes on"
+	}
+}
+
+// stopIntake commits the order, gives it, and starts the cap's clock.
+func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, error) {
+	boot := ""
+	if s.Host != nil {
+		boot = s.Host.Subject.BootID
+	}
+	if w.op.Drain.StoppedAt.IsZero() {
+		w.op.Drain.OrderedAt = w.now() // a job started since may be the stop's orphan
+	}
+	if err := w.order(ctx, fleet.OrderStop, boot); err != nil {
+		return outcome{}, storeError{err}
+	}
+	reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
+	if err != nil {
+		return w.notStopped(err)
+	}
+	now, d := w.now(), &w.op.Drain
+	if d.StoppedAt.IsZero() {
+		d.StoppedAt = now
+		d.Deadline = now.Add(w.op.Request.Policy.Cap)
+		d.HardCap = now.Add(max(w.op.Request.Policy.HardCap, w.op.Request.Policy.Cap))
+		w.fact(fleet.FactNote, "intake is stopped; the cap passes at %s", d.Deadline.Format(time.RFC3339))
+	} else {
+		d.StoppedPastCap = !now.Before(d.Deadline)
+		w.fact(fleet.FactNote, "intake is stopped again")
+	}
+	if differ(w.op.Old.BootID, reading.Subject.BootID) {
+		w.fact(fleet.FactWarning, "the host was rebooted during the drain (boot %s)", reading.Subject.BootID)
+	}
+	w.op.Old.BootID = reading.Subject.BootID
+	return again()
+}
+
+// notStopped sorts the failures of a stop order.
+func (w *work) notStopped(err error) (outcome, error) {
+	switch code := fleet.CodeOf(err); {
+	case fleet.Retryable(code):
+		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
+		return wait(time.Second)
+	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
+		w.op.Order = fleet.Order{} // the host refused the order: nothing was done under it
+		return failed(w, err)
+	case code == fleet.CodeConflict:
+		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
+		return wait(2 * time.Second)
+	default:
+		return outcome{}, err
+	}
+}
+
+// holdForExit waits on the host for the process to end, at most until the cap.
+func (w *work) holdForExit(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
+	w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+	if err := w.save(ctx); err != nil {
+		return outcome{}, storeError{err}
+	}
+	pid := 0
+	if s.Host != nil {
+		pid = s.Host.Unit.MainPID
+	}
+	return w.awaitExit(ctx, pid, w.op.Drain.Deadline, w.op.Drain.HardCap)
+}
+
+// awaitExit holds on the host until the process is gone, the attempt's room
+// for holding is used up, or one of the given moments, if it is to come.
+func (w *work) awaitExit(ctx context.Context, mainPID int, ends ...time.Time) (outcome, error) {
+	now := w.now()
+	limit := w.holdUntil.Sub(now)
+	for _, end := range ends {
+		if left := end.Sub(now); left > 0 {
+			limit = min(limit, left)
+		}
+	}
+	switch {
+	case mainPID == 0:
+		return wait(200 * time.Millisecond) // on its way down without a process: nearly done
+	case limit < 100*time.Millisecond:
+		return wait(time.Millisecond) // hold again in the next attempt
+	}
+	if err := w.f.Hosts.AwaitExit(ctx, w.oldTarget(), mainPID, limit); err != nil {
+		return wait(time.Second) // the next look tells what is wrong
+	}
+	return again()
+}
+
+func differ(a, b string) bool { return a != "" && b != "" && a != b }

@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// linksEvery bounds how often GitLab is asked for links while the unit runs.
+const linksEvery = time.Minute
+
+// snapshot gathers the evidence for one decision. GitLab is asked after the
+// process is gone, when the host cannot be reached, and at most once a minute
+// for the links that people see (design.md section 4.3).
+func (w *work) snapshot(ctx context.Context) (*fleet.Snapshot, error) {
+	d := &w.op.Drain
+	s := &fleet.Snapshot{
+		Expected: w.op.OldSubject(), Policy: w.op.Request.Policy,
+		Deadline: d.Deadline, HardCap: d.HardCap, NoGitLab: w.f.GitLab == nil,
+		StoppedPastCap: d.StoppedPastCap,
+	}
+	if err := w.lookAtHost(ctx, s); err != nil {
+		return nil, err
+	}
+	if s.Host == nil {
+		w.lookAtProvider(ctx, s)
+	}
+	w.lookAtGitLab(ctx, s)
+	s.Now = w.now()
+	s.UnreachableSince, s.StoppedSince, s.LeftoversSince = d.UnreachableSince, d.ExitSeenAt, d.LeftoversSince
+	return s, nil
+}
+
+// lookAtHost reads the host and keeps the moments that the table asks for.
+// Evidence that a host could not be reached is a nil reading, not an error.
+func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) error {
+	d := &w.op.Drain
+	if w.op.Old.Instance == "" || w.op.OldAddr == "" {
+		s.HostErr = "no instance or address is known"
+	} else {
+		reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
+		if err == nil {
+			s.Host = reading
+		} else {
+			if ctx.Err() != nil {
+				return err
+			}
+			s.HostErr = text(err)
+		}
+	}
+	now := w.now()
+	if s.Host == nil {
+		d.UnreachableSince, d.ExitSeenAt, d.LeftoversSince = first(d.UnreachableSince, now), time.Time{}, time.Time{}
+		return nil
+	}
+	d.UnreachableSince = time.Time{}
+	d.ExitSeenAt = since(d.ExitSeenAt, now, s.Host.Complete() && s.Host.Unit.Stopped() && s.Host.DropIn.Effective)
+	d.LeftoversSince = since(d.LeftoversSince, now, !d.ExitSeenAt.IsZero() && len(s.Host.Containers) > 0)
+	for _, c := range s.Host.Containers {
+		if c.JobID != 0 && !slices.Contains(d.JobsSeen, c.JobID) {
+			d.JobsSeen = append(slices.Clone(d.JobsSeen), c.JobID)
+		}
+	}
+	return nil
+}
+
+// lookAtProvider asks whether there is still a guest; not knowing is nil.
+func (w *work) lookAtProvider(ctx context.Context, s *fleet.Snapshot) {
+	list, err := w.describe(ctx)
+	if err != nil {
+		s.HostErr += "; the provider was asked: " + text(err)
+		return
+	}
+	s.Provider = w.providerReading(list)
+}
+
+// lookAtGitLab reads GitLab when its word counts or its links are wanted.
+func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
+	d := &w.op.Drain
+	if w.f.GitLab == nil || w.op.Old.SystemID == "" {
+		s.NoGitLab = s.NoGitLab || w.op.Old.SystemID == ""
+		return
+	}
+	now := w.now()
+	after := d.ExitSeenAt
+	if after.IsZero() {
+		if now.Sub(d.LinksAt) < linksEvery {
+			s.GitLab = &fleet.GitLabReading{Running: d.Jobs} // as last seen, for the text only
+			return
+		}
+		after, d.LinksAt = now.Add(-linksEvery), now
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // links are no reason to be late
+		defer cancel()
+	}
+	s.GitLab = w.f.GitLab.Read(ctx, w.op.OldSubject(), after)
+	if s.GitLab.Unknown != "" && !d.ExitSeenAt.IsZero() {
+		d.GitLabUnsure = true
+	}
+	if s.GitLab.Unknown == "" || len(s.GitLab.Executing()) > 0 {
+		d.Jobs = s.GitLab.Executing()
+	}
+}
+
+func first(a, b time.Time) time.Time {
+	if a.IsZero() {
+		return b
+	}
+	return a
+}
+
+// since keeps the first moment at which something held without a break.
+func since(before, now time.Time, holds bool) time.Time {
+	if !holds {
+		return time.Time{}
+	}
+	return first(before, now)
+}

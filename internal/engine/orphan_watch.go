@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// The orphan watch's moments and windows (design.md section 6).
+var (
+	watchLooks  = []time.Duration{10 * time.Second, 30 * time.Second, time.Minute, 3 * time.Minute}
+	watchEvery  = 2 * time.Minute  // after the last of them, while it is not clean
+	watchLonger = 75 * time.Minute // a stuck job is failed by GitLab after an hour
+)
+
+const (
+	windowBefore = time.Minute      // before the intake stop, by GitLab's clock
+	windowAfter  = 30 * time.Second // after the exit
+	cleanAge     = time.Minute      // readings count as clean from here on
+	cleanWanted  = 2
+)
+
+// watchState is an orphan watch's own.
+type watchState struct {
+	Subject  fleet.Subject `json:"subject"`
+	StopAt   time.Time     `json:"stop_at"` // our clock, when intake was stopped
+	ExitAt   time.Time     `json:"exit_at"` // our clock, when the process was gone
+	Looks    int           `json:"looks"`
+	Clean    int           `json:"clean"`
+	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
+	Known    []int64       `json:"known,omitempty"`     // reported already
+	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
+}
+
+// watchOrphans adds the watch to a drain that has ended. A VM that no runner
+// ran on, or whose runner is unknown to GitLab, has none.
+func (w *work) watchOrphans() {
+	if w.f.GitLab == nil || w.op.Old.SystemID == "" || w.op.Drain.StoppedAt.IsZero() {
+		return
+	}
+	state := watchState{
+		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
+		ExitAt: first(w.op.Drain.ExitSeenAt, w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+	}
+	for _, job := range w.op.CutJobs {
+		state.Known = append(state.Known, job.ID)
+	}
+	c, err := newChore(w.op, fleet.ChoreOrphanWatch, "", state.ExitAt.Add(watchLooks[0]), state)
+	if err != nil {
+		w.fact(fleet.FactWarning, "no orphan watch: %s", text(err))
+		return
+	}
+	w.chores = append(w.chores, c)
+}
+
+// watchOrphans looks for jobs that GitLab assigned to the VM in the instant of
+// the stop and that it never received. It reports them with their links; a job
+// outside the window is somebody else's, or a later life's, and left alone.
+func watchOrphans(ctx context.Context, r *errand) error {
+	var s watchState
+	if err := r.load(&s); err != nil {
+		return err
+	}
+	if r.f.GitLab == nil {
+		return r.end("GitLab cannot be asked any more: no token is configured")
+	}
+	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
+	suspects := s.suspects(reading)
+	for _, job := range suspects {
+		if err := r.report(ctx, &s, job); err != nil {
+			return err
+		}
+	}
+	age := r.now().Sub(s.ExitAt)
+	switch {
+	case !usable(reading) || len(suspects) > 0:
+		s.Clean = 0
+	case age >= cleanAge:
+		s.Clean++
+	}
+	s.Looks++
+	if s.Clean >= cleanWanted {
+		return r.end("clean: %d found", len(s.Known))
+	}
+	if age > watchLonger {
+		return r.end("ended without two clean readings after %s: %d found", watchLonger, len(s.Known))
+	}
+	return r.keep(&s, s.next(r.now()))
+}
+
+// usable says whether a reading without suspects means anything. A manager
+// that is gone has no executing jobs of its own.
+func usable(g *fleet.GitLabReading) bool { return g != nil && g.Unknown == "" }
+
+func (s *watchState) next(now time.Time) time.Time {
+	if s.Looks < len(watchLooks) {
+		if at := s.ExitAt.Add(watchLooks[s.Looks]); at.After(now) {
+			return at
+		}
+		return now.Add(time.Second)
+	}
+	return now.Add(watchEvery)
+}
+
+// suspects are the executing jobs of this system_id that began between a
+// minute before the intake stop and half a minute after the exit, by GitLab's
+// own clock: ours is converted by the distance seen in the reading.
+func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
+	offset := time.Duration(0)
+	if g != nil && !g.ServerTime.IsZero() {
+		offset = g.ServerTime.Sub(g.TakenAt)
+	}
+	from, to := s.StopAt.Add(offset-windowBefore), s.ExitAt.Add(offset+windowAfter)
+	var found []fleet.Job
+	for _, job := range g.Executing() {
+		if !job.StartedAt.Before(from) && !job.StartedAt.After(to) {
+			found = append(found, job)
+		}
+	}
+	return found
+}
+
+// report says once what became of a job: an orphan never reached its runner
+// (empty trace, no container seen); any other was cut.
+func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error {
+	if slices.Contains(s.Known, job.ID) {
+		return nil
+	}
+	empty, err := r.f.GitLab.TraceEmpty(ctx, job)
+	if err != nil {
+		return err
+	}
+	s.Known = append(s.Known, job.ID)
+	if empty && !slices.Contains(s.JobsSeen, job.ID) {
+		r.Observer.JobsOrphaned(r.c.Fleet, 1)
+		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and never reached it: GitLab shows it running until its timeout; cancel and retry it", job, r.c.Ref())
+		return nil
+	}
+	r.Observer.JobsCut(r.c.Fleet, 1)
+	r.fact(fleet.FactCut, "%s is still shown running though its runner on %s has ended: it was cut", job, r.c.Ref())
+	return nil
+}

@@ -1,0 +1,137 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// preflight checks everything that can be checked before anything is touched,
+// and stores what the later phases rest on (design.md section 5, promise 4).
+func preflight(ctx context.Context, w *work) (outcome, error) {
+	if w.op.Canceled {
+		return w.cancel()
+	}
+	list, err := w.describe(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	if err := w.checkPresence(list); err != nil {
+		return outcome{}, err
+	}
+	if w.op.Kind.Creates() {
+		if err := w.prepareCreate(ctx); err != nil {
+			return outcome{}, err
+		}
+	}
+	if !w.op.Kind.Drains() {
+		return move(fleet.EventChecked)
+	}
+	return w.preflightOld(ctx, list)
+}
+
+func (w *work) checkPresence(list []fleet.Instance) error {
+	switch {
+	case len(list) > 1:
+		return fleet.Errorf(fleet.CodeConflict, "%s: the provider lists %d instances of that name (%s, %s, …)", w.op.Ref(), len(list), list[0].ID, list[1].ID).
+			WithHint("delete the one that is not meant to be, then ask again")
+	case w.op.Kind == fleet.KindCreate && len(list) == 1:
+		return fleet.Errorf(fleet.CodeConflict, "%s exists already as instance %s", w.op.Ref(), list[0].ID).
+			WithHint("`sluice create --recreate %s` drains and replaces it; `sluice delete %s` drains and deletes it", w.op.Ref(), w.op.Ref())
+	case w.op.Kind == fleet.KindDrain && len(list) == 0:
+		return fleet.Errorf(fleet.CodeNotFound, "%s does not exist: there is nothing to drain", w.op.Ref()).
+			WithHint("`sluice create %s` makes it", w.op.Ref())
+	}
+	return nil
+}
+
+// prepareCreate renders the create request and proves the token that the new
+// VM will join with: nothing is deleted that cannot come back.
+func (w *work) prepareCreate(ctx context.Context) error {
+	image := w.op.Request.Image
+	if image == "" {
+		image = w.f.Image
+	}
+	prepared, err := w.f.Machines.Prepare(ctx, w.op.VM, image)
+	if err != nil {
+		return err
+	}
+	w.op.Create.Prepared = prepared
+	if w.f.Registrar == nil {
+		return nil
+	}
+	if err := w.f.Registrar.TokenAlive(ctx); fleet.CodeOf(err) == fleet.CodeForbidden {
+		return fleet.Errorf(fleet.CodeForbidden, "%s: GitLab refuses the fleet's runner token: a new VM could not join", w.op.Ref()).
+			WithHint("put the runner's present token into the fleet's runner.token and into its create script")
+	}
+	return nil // alive, or unknown: the gate will tell
+}
+
+// preflightOld stores the old incarnation and looks at its host.
+func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome, error) {
+	if len(list) == 0 {
+		return w.preflightAbsent(ctx)
+	}
+	old := list[0]
+	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
+	switch {
+	case w.op.Request.NoDrain:
+		w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
+		w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
+		return move(fleet.EventChecked)
+	case old.Presence == fleet.PresenceOff:
+		w.op.WasDown = true
+		return move(fleet.EventChecked)
+	case old.Address == "":
+		return w.preflightUnreachable(fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
+	}
+	facts, err := w.f.Hosts.Inspect(ctx, w.oldTarget())
+	if fleet.CodeOf(err) == fleet.CodeUnavailable && ctx.Err() == nil {
+		return w.preflightUnreachable(err)
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	w.op.Drain.UnreachableSince = time.Time{}
+	return w.preflightHost(ctx, facts)
+}
+
+// preflightAbsent goes on with what an earlier life of the VM left behind.
+func (w *work) preflightAbsent(ctx context.Context) (outcome, error) {
+	vm, err := w.row(ctx)
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	w.op.Old = vm.Incarnation
+	w.op.WasDown = true
+	w.fact(fleet.FactNote, "the provider lists no instance of %s: there is nothing to drain", w.op.Ref())
+	return move(fleet.EventChecked)
+}
+
+// preflightUnreachable waits for the host, and at the reach deadline goes by
+// the policy: untouched, or on without a drain.
+func (w *work) preflightUnreachable(err error) (outcome, error) {
+	now, policy := w.now(), w.op.Request.Policy
+	if w.op.Drain.UnreachableSince.IsZero() {
+		w.op.Drain.UnreachableSince = now
+	}
+	until := w.op.Drain.UnreachableSince.Add(policy.ReachDeadline)
+	switch {
+	case now.Before(until):
+		w.waitsFor("the host cannot be reached: "+text(err), until, "policy unreachable="+string(policy.Unreachable))
+		return wait(2 * time.Second)
+	case policy.Unreachable == fleet.UnreachableProceed:
+		w.waive(fleet.VerdictUnreachable, 2, "policy unreachable=proceed")
+		return move(fleet.EventChecked)
+	default:
+		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s: the host could not be reached for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
+			WithHint("nothing was touched; mend the access (`sluice doctor %s`), or ask with unreachable=proceed", w.op.Fleet))
+	}
+}
+
+// waive lets the operation go on without a proof.
+func (w *work) waive(v fleet.Verdict, row int, by string) {
+	w.op.Drain.Verdict, w.op.Drain.VerdictAt, w.op.Drain.Row = v, w.now(), row
+	w.op.Drain.Waiver = &fleet.Waiver{Verdict: v, Row: row, By: by, At: w.now()}
+}

@@ -1,0 +1,112 @@
+package engine
+
+import (
+	"context"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// preflightHost judges what the host said, before anything is stopped.
+func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outcome, error) {
+	reading := facts.Reading
+	if !reading.Unit.Known() && facts.UnitLoaded {
+		return outcome{}, fleet.Errorf(fleet.CodeUnavailable, "%s: systemd gave an empty answer", w.op.Ref())
+	}
+	if err := fleet.RefuseHost(w.op.Ref(), w.f.Host, facts); err != nil {
+		return outcome{}, err
+	}
+	if err := w.refuseForeign(reading.DropIn); err != nil {
+		return outcome{}, err
+	}
+	if len(facts.SystemIDs) == 1 {
+		reading.Subject.SystemID = facts.SystemIDs[0]
+	}
+	w.op.Old.BootID, w.op.Old.SystemID = reading.Subject.BootID, reading.Subject.SystemID
+	w.op.WasDown = reading.Unit.Stopped()
+	never, err := w.preflightManager(ctx, facts)
+	if err != nil {
+		return outcome{}, err
+	}
+	if never {
+		w.op.Drain.Verdict, w.op.Drain.VerdictAt = fleet.VerdictNever, w.now()
+		w.fact(fleet.FactNote, "no runner runs on %s and GitLab knows no manager of it: there is nothing to drain", w.op.Ref())
+	}
+	if done, err := w.identifyPeers(ctx); err != nil || !done {
+		return outcome{}, err
+	}
+	if err := w.refuseClone(ctx); err != nil {
+		return outcome{}, err
+	}
+	vm, err := w.row(ctx)
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	vm.Incarnation, vm.Address, vm.UpdatedAt = w.op.Old, w.op.OldAddr, w.now()
+	vm.Missing = false
+	return move(fleet.EventChecked)
+}
+
+// refuseForeign refuses another owner's drop-in and names the owner.
+func (w *work) refuseForeign(d fleet.DropIn) error {
+	if !d.Present || d.Owner == w.Owner || w.op.Request.TakeOver {
+		return nil
+	}
+	return fleet.Errorf(fleet.CodeConflict, "%s is drained by another owner: %s (operation %s)", w.op.Ref(), d.Owner, d.Operation).
+		WithHint("ask that owner, or take the VM over with --take-over")
+}
+
+// preflightManager finds the host's runner among GitLab's managers. never =
+// it has not joined: no process in this boot and no manager.
+func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (never bool, err error) {
+	runs := facts.Reading.Unit.MainPID != 0 || len(facts.RunnerPIDs) > 0
+	if w.f.GitLab == nil {
+		return !runs && w.op.Old.SystemID == "", nil
+	}
+	managers, _, err := w.f.GitLab.Managers(ctx)
+	if err != nil {
+		return false, err
+	}
+	found := 0
+	for _, m := range managers {
+		if m.SystemID == w.op.Old.SystemID && m.SystemID != "" {
+			w.op.Old.Manager = m.ID
+			found++
+		}
+	}
+	switch {
+	case found == 1:
+		return false, nil
+	case found > 1:
+		return false, fleet.Errorf(fleet.CodeConflict, "%s: GitLab lists %d managers with system_id %s", w.op.Ref(), found, w.op.Old.SystemID).
+			WithHint("machines cloned with one machine-id share a system_id; give each its own")
+	case !runs:
+		return true, nil
+	case len(managers) == 0:
+		return false, fleet.Errorf(fleet.CodeInvalid, "%s: the token sees no manager of runner %d at all", w.op.Ref(), w.f.RunnerID).
+			WithHint("is runner.id right, and is gitlab.token of a group Owner (group runner), project Maintainer (project runner) or administrator (instance runner)? `sluice doctor %s` tells", w.op.Fleet)
+	default:
+		return false, fleet.Errorf(fleet.CodeInvalid, "%s: GitLab does not know the host's system_id %s among the %d managers of runner %d", w.op.Ref(), w.op.Old.SystemID, len(managers), w.f.RunnerID).
+			WithHint("the VM runs another runner entry than runner.id, or another GitLab; `sluice doctor %s` lists both sides", w.op.Fleet)
+	}
+}
+
+// refuseClone refuses a system_id that another known VM has: GitLab sees both
+// as one manager, and its answers would mean nothing (cases.md T53).
+func (w *work) refuseClone(ctx context.Context) error {
+	if w.op.Old.SystemID == "" {
+		return nil
+	}
+	for _, name := range w.fleetNames() {
+		vms, err := w.Store.VMs(ctx, name)
+		if err != nil {
+			return storeError{err}
+		}
+		for _, other := range vms {
+			if other.Ref != w.op.Ref() && other.SystemID == w.op.Old.SystemID && !other.Missing {
+				return fleet.Errorf(fleet.CodeConflict, "%s and %s have the same system_id %s: GitLab cannot tell them apart", w.op.Ref(), other.Ref, other.SystemID).
+					WithHint("give each VM its own machine-id (an image must ship an empty /etc/machine-id and no .runner_system_id), then recreate one of them with delete --no-drain and create")
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,37 @@
+package engine
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// queued waits for room in the fleet's budget, whoever asked. What brings a
+// VM back, or makes one that is not there, costs nothing.
+func queued(ctx context.Context, w *work) (outcome, error) {
+	if w.op.Canceled {
+		return w.cancel()
+	}
+	next, err := fleet.Transition(w.op.Position(), fleet.EventAdmitted)
+	if err != nil {
+		return outcome{}, err
+	}
+	budget := max(w.f.MaxUnavailable, w.op.Request.Parallel, 1)
+	if !w.op.Kind.Drains() {
+		budget = math.MaxInt32
+	}
+	ok, why, err := w.Store.Admit(ctx, w.op, next, budget, w.now())
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	if !ok {
+		w.waitsFor(why, time.Time{}, "")
+		return wait(2 * time.Second)
+	}
+	w.fact(fleet.FactPhase, "%s", next)
+	w.op.Waiting = ""
+	w.Log.InfoContext(ctx, "phase", "op", w.op.ID, "fleet", w.op.Fleet, "vm", w.op.VM, "phase", next)
+	return again()
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// restoring gives intake back (design.md section 4.1): start with the drop-in
+// kept, wait, for hours if a job still runs, until the unit is active anew,
+// only then remove the drop-in. It returns to what preflight found.
+func restoring(ctx context.Context, w *work) (outcome, error) {
+	list, err := w.describe(ctx)
+	if err != nil {
+		return outcome{}, err
+	}
+	if w.op.Old.Instance == "" && len(list) > 0 { // an undrain has had no preflight
+		w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = list[0].ID, list[0].Address, list[0].HostKeys
+	}
+	mine := byID(list, w.op.Old.Instance)
+	switch {
+	case mine == nil && w.op.Kind == fleet.KindUndrain:
+		w.remember(fleet.Errorf(fleet.CodeNotFound, "%s does not exist: there is nothing to undrain", w.op.Ref()))
+		return move(fleet.EventFail)
+	case mine == nil:
+		w.fact(fleet.FactNote, "instance %s is gone: there is nothing to restore", name(w.op.Old.Instance))
+		return w.restored(ctx, nil)
+	}
+	if mine.Presence == fleet.PresenceOff && w.op.Kind != fleet.KindUndrain {
+		w.fact(fleet.FactNote, "instance %s is off: there is no intake to restore", mine.ID)
+		return w.restored(ctx, nil)
+	}
+	if mine.Address != "" {
+		w.op.OldAddr, w.op.OldKeys = mine.Address, mine.HostKeys
+	}
+	reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
+	if err != nil {
+		return outcome{}, err
+	}
+	return w.restoreFrom(ctx, reading)
+}
+
+// restoreFrom does the next thing on the way back, by what the host shows.
+func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	state := r.Unit.ActiveState
+	switch {
+	case !r.Unit.Known():
+		return w.restoreWaits("the host's answer is incomplete", time.Second)
+	case r.DropIn.Present && r.DropIn.Owner != w.Owner && !w.op.Request.TakeOver:
+		return w.foreignDropIn(r.DropIn)
+	case w.op.WasDown && w.op.Kind != fleet.KindUndrain:
+		return w.leaveDown(ctx, r)
+	case state == "active" && r.Unit.MainPID != 0 && !r.DropIn.Present:
+		return w.restored(ctx, r)
+	case state == "active" && r.Unit.MainPID != 0:
+		return w.release(ctx, r)
+	case w.op.Restore.StartedAt.IsZero() || (state != "deactivating" && w.now().Sub(w.op.Restore.StartedAt) > 5*time.Second):
+		return w.startIntake(ctx, r)
+	case state == "deactivating" && r.Unit.MainPID != 0:
+		w.waitsFor("the runner starts anew as soon as its job has ended", time.Time{}, "")
+		if err := w.save(ctx); err != nil {
+			return outcome{}, storeError{err}
+		}
+		return w.awaitExit(ctx, r.Unit.MainPID)
+	default:
+		return w.restoreWaits("the unit is "+word(state), 300*time.Millisecond)
+	}
+}
+
+func (w *work) restoreWaits(reason string, pause time.Duration) (outcome, error) {
+	w.waitsFor(reason, time.Time{}, "")
+	return wait(pause)
+}
+
+// foreignDropIn ends the restore: what another owner has stopped is not ours.
+func (w *work) foreignDropIn(d fleet.DropIn) (outcome, error) {
+	err := fleet.Errorf(fleet.CodeConflict, "%s is drained by another owner: %s (operation %s)", w.op.Ref(), d.Owner, d.Operation).
+		WithHint("ask that owner, or take the VM over with --take-over")
+	if w.op.ErrMessage == "" {
+		w.remember(err)
+	}
+	w.fact(fleet.FactWarning, "%s", text(err))
+	return move(fleet.EventFail)
+}
+
+// leaveDown removes the drop-in from a VM that was down before us.
+func (w *work) leaveDown(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	if !r.DropIn.Present {
+		return w.restored(ctx, r)
+	}
+	if !r.Unit.Stopped() {
+		return w.restoreWaits("the unit is "+word(r.Unit.ActiveState)+"; it was down before", time.Second)
+	}
+	return w.release(ctx, r)
+}
+
+func (w *work) startIntake(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	if err := w.order(ctx, fleet.OrderStart, r.Subject.BootID); err != nil {
+		return outcome{}, storeError{err}
+	}
+	if _, err := w.f.Hosts.StartIntake(ctx, w.oldTarget(), w.op.Order); err != nil {
+		return outcome{}, err
+	}
+	w.op.Restore.StartedAt = w.now()
+	w.fact(fleet.FactNote, "the runner was told to start again")
+	return again()
+}
+
+func (w *work) release(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	w.op.Restore.OpenAt = first(w.op.Restore.OpenAt, w.now())
+	if err := w.order(ctx, fleet.OrderRelease, r.Subject.BootID); err != nil {
+		return outcome{}, storeError{err}
+	}
+	after, err := w.f.Hosts.ReleaseIntake(ctx, w.oldTarget(), w.op.Order)
+	if fleet.CodeOf(err) == fleet.CodeConflict {
+		return w.restoreWaits(text(err), time.Second) // it went down again meanwhile
+	}
+	if err != nil {
+		return outcome{}, err
+	}
+	w.op.Restore.Released = w.now()
+	return w.restored(ctx, after)
+}
+
+// restored ends the operation the way that was decided before.
+func (w *work) restored(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	if r != nil {
+		w.fact(fleet.FactNote, "intake is as it was before: the unit is %s", word(r.Unit.ActiveState))
+	}
+	if w.op.Kind != fleet.KindUndrain {
+		if w.op.Restore.Event == "" {
+			w.op.Restore.Event = fleet.EventFail
+		}
+		return move(w.op.Restore.Event)
+	}
+	vm, err := w.row(ctx)
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	vm.Intake, vm.Failed, vm.UpdatedAt = fleet.IntakeServing, false, w.now()
+	vm.Incarnation.Instance, vm.Address = w.op.Old.Instance, w.op.OldAddr
+	return move(fleet.EventRestored)
+}

@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// strayState is a second VM of ours that came late: a small operation of its
+// own, worked by the same steps, kept in the chore's row.
+type strayState struct {
+	Op fleet.Operation `json:"op"`
+}
+
+// findStrays looks for further instances that our own operations made under
+// this VM's name: late successes of attempts that were given up. The stored
+// one is kept; each other is drained and then deleted by id (promise 3).
+func (w *work) findStrays(ctx context.Context, list []fleet.Instance) error {
+	ours, _, err := w.ours(ctx, list)
+	if err != nil {
+		return err
+	}
+	for _, m := range ours {
+		if m.ID == w.op.Create.New.Instance || hasRef(w.op.Strays, m.ID) {
+			continue
+		}
+		c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
+		if err != nil {
+			return err
+		}
+		w.op.Strays = append(w.op.Strays[:len(w.op.Strays):len(w.op.Strays)], m.ID)
+		w.chores = append(w.chores, c)
+		w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
+	}
+	return nil
+}
+
+func hasRef(list []string, id string) bool {
+	for _, have := range list {
+		if have == id {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *work) strayOperation(m fleet.Instance) fleet.Operation {
+	now := w.now()
+	return fleet.Operation{
+		ID: w.op.ID + "-" + m.ID, Fleet: w.op.Fleet, VM: w.op.VM, Kind: fleet.KindDelete, Phase: fleet.PhaseDraining,
+		Request:   fleet.Request{Policy: w.f.Drain, By: fleet.Actor{Name: "chore:stray", Why: w.op.ID}},
+		CreatedAt: now, UpdatedAt: now, PhaseSince: now,
+		Old: fleet.Incarnation{Instance: m.ID}, OldAddr: m.Address, OldKeys: m.HostKeys,
+	}
+}
+
+// removeStray runs the draining and deleting steps on the stray.
+func removeStray(ctx context.Context, r *errand) error {
+	var s strayState
+	if err := r.load(&s); err != nil {
+		return err
+	}
+	w := r.work(r.f, &s.Op)
+	w.stray = true
+	w.holdUntil = r.now().Add(hold)
+	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w.facts) }
+	step, ok := steps[s.Op.Phase]
+	if !ok || s.Op.Phase.Finished() {
+		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
+	}
+	out, err := step.run(ctx, w)
+	if err != nil {
+		out, err = w.trouble(ctx, err)
+	}
+	if err != nil {
+		return err
+	}
+	pause, err := r.advance(ctx, w, out)
+	if err != nil {
+		return err
+	}
+	if s.Op.Phase.Finished() {
+		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
+	}
+	return r.keep(&s, r.now().Add(pause))
+}
+
+// commitStray stores the small operation where it lives: in the chore's row.
+func (r *errand) commitStray(ctx context.Context, s *strayState, facts []fleet.Fact) error {
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return fleet.Errorf(fleet.CodeInternal, "state of chore %s: %w", r.c.ID, err)
+	}
+	r.c.State, r.c.NextAt = raw, r.now().Add(time.Millisecond)
+	for i := range facts {
+		facts[i].Operation = r.c.Operation
+	}
+	return r.Store.UpdateChore(ctx, r.c, facts)
+}
