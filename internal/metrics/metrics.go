@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+const namespace = "sluice"
+
+// Options are what the series need.
+type Options struct {
+	Fleets  map[string]fleet.Spec
+	Version string
+	Clock   interface{ Now() time.Time }
+	// State reads what the gauges show, at each scrape.
+	State func(ctx context.Context) (State, error)
+	// Routes are the path templates that the GitLab client calls.
+	Routes []string
+	// Providers are the kinds of providers whose calls are counted.
+	Providers []string
+}
+
+// State is the present: unfinished operations and the VMs' rows.
+type State struct {
+	Unfinished []fleet.Operation
+	VMs        []fleet.VM
+}
+
+// Metrics holds the series. Its methods may be called concurrently; it is an
+// engine.Observer.
+type Metrics struct {
+	drainDuration *prometheus.HistogramVec
+	overruns      *prometheus.CounterVec
+	jobsCut       *prometheus.CounterVec
+	jobsOrphaned  *prometheus.CounterVec
+	phaseDuration *prometheus.HistogramVec
+	operations    *prometheus.CounterVec
+	gitlab        *prometheus.CounterVec
+	provider      *prometheus.CounterVec
+	reconciled    prometheus.Gauge
+}
+
+// drainBuckets have an edge exactly at the default cap of 600 s and one just
+// over it (facts/ecosystem.md section 4).
+var drainBuckets = []float64{5, 15, 30, 60, 120, 180, 300, 420, 540, 600, 660, 900}
+
+var phaseBuckets = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
+
+// New makes the series and registers them. Errors: those of the registerer.
+func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
+	m := build()
+	collectors := []prometheus.Collector{
+		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
+		m.gitlab, m.provider, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
+	}
+	for _, c := range collectors {
+		if err := registerer.Register(c); err != nil {
+			return nil, err
+		}
+	}
+	m.zero(o)
+	return m, nil
+}
+
+func build() *Metrics {
+	return &Metrics{
+		drainDuration: histogram("drain_duration_seconds", "From the stop of intake to the end of the drain, by how it ended.", drainBuckets, "fleet", "outcome"),
+		overruns:      counter("drain_overruns_total", "Drains whose cap passed with a job running, by overrun policy.", "fleet", "policy"),
+		jobsCut:       counter("jobs_cut_total", "Jobs that were ended by the removal of their VM.", "fleet"),
+		jobsOrphaned:  counter("jobs_orphaned_total", "Jobs that GitLab assigned and the VM never received.", "fleet"),
+		phaseDuration: histogram("operation_phase_duration_seconds", "How long operations stayed in a phase.", phaseBuckets, "phase"),
+		operations:    counter("operations_total", "Operations that ended, by kind and outcome.", "fleet", "kind", "outcome"),
+		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),
+		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
+		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",
+			Help: "When the periodic look at everything last succeeded; 0 = not since the start.",
+		}),
+	}
+}
+
+func counter(name, help string, labels ...string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
+}
+
+func histogram(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
+}
+
+func buildInfo(version string) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "build_info", Help: "Always 1; the label is the version."}, []string{"version"})
+	g.WithLabelValues(version).Set(1)
+	return g
+}
+
+func caps(fleets map[string]fleet.Spec) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "drain_cap_seconds", Help: "The fleet's cap on drains, as configured."}, []string{"fleet"})
+	for name, spec := range fleets {
+		g.WithLabelValues(name).Set(spec.Drain.Cap.Seconds())
+	}
+	return g
+}
