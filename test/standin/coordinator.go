@@ -56,6 +56,7 @@ type result struct {
 type answer struct {
 	Code      int
 	JobStatus string // header Job-Status: canceling, canceled, failed, …
+	TraceEnd  int    // header Range: how much of the trace GitLab has
 }
 
 // jobEnded says whether GitLab told that the job is over without us.
@@ -130,7 +131,9 @@ func (c *coordinator) answer(resp *http.Response, err error) (answer, error) {
 		return answer{}, err
 	}
 	defer closeBody(resp)
-	return answer{Code: resp.StatusCode, JobStatus: resp.Header.Get("Job-Status")}, nil
+	_, end, _ := strings.Cut(resp.Header.Get("Range"), "-")
+	traceEnd, _ := strconv.Atoi(end) // absent where no trace is spoken of
+	return answer{Code: resp.StatusCode, JobStatus: resp.Header.Get("Job-Status"), TraceEnd: traceEnd}, nil
 }
 
 func (c *coordinator) send(ctx context.Context, method, path string, body io.Reader, header http.Header) (*http.Response, error) {

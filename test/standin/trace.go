@@ -34,10 +34,17 @@ func (t *trace) flush(ctx context.Context, c *coordinator, j *job) (answer, erro
 	chunk, offset := t.text[t.sent:len(t.text):len(t.text)], t.sent
 	t.mu.Unlock()
 	a, err := c.patchTrace(ctx, j, chunk, offset)
-	if err == nil && a.Code == http.StatusAccepted {
-		t.mu.Lock()
-		t.sent = offset + len(chunk)
-		t.mu.Unlock()
+	if err != nil {
+		return a, err
 	}
-	return a, err
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch a.Code {
+	case http.StatusAccepted:
+		t.sent = offset + len(chunk)
+	case http.StatusRequestedRangeNotSatisfiable:
+		// An earlier patch arrived and its answer was lost: go on where GitLab is.
+		t.sent = min(a.TraceEnd, len(t.text))
+	}
+	return a, nil
 }

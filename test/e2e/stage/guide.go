@@ -12,6 +12,14 @@ func (s *Stage) Guide() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	config, err := s.WriteConfig("people", Config{Fleet: "lab", VMs: names})
+	if err != nil {
+		return "", err
+	}
 	inside := strings.Join(s.World.InCloud(), " ")
 	e2e := s.Path("bin", "e2e")
 	var b strings.Builder
@@ -24,5 +32,8 @@ func (s *Stage) Guide() (string, error) {
 	}
 	_, _ = fmt.Fprintf(&b, "queue a job   %s curl -s %s/sim/jobs -d '{\"duration\": 60000000000, \"after_duration\": 3000000000}'\n", inside, GitLabURL)
 	_, _ = fmt.Fprintf(&b, "what happened %s curl -s %s/sim/ledger\n", inside, GitLabURL)
+	_, _ = fmt.Fprintf(&b, "provider      %s provider %s   (list, describe, prepare, check, create, delete, remains)\n", e2e, s.World.Name)
+	_, _ = fmt.Fprintf(&b, "sluice.yaml   %s\n", config)
+	_, _ = fmt.Fprintf(&b, "try           %s %s recreate lab/%s --config %s\n", inside, s.Path("bin", "sluice"), names[0], config)
 	return b.String(), nil
 }

@@ -27,6 +27,7 @@ func verbs() []verb {
 		{"down", "end the standing world, and what killed runs left", down},
 		{"machine", machineUsage, machine},
 		{"ssh", "WORLD NAME [COMMAND…]: log in to a machine", login},
+		{"provider", "WORLD: the commands of the exec provider, request on stdin", provider},
 		{"supervise", "WORLD ID: keep a machine on (started by create)", supervise},
 	}
 }
