@@ -78,16 +78,17 @@ type Decision struct {
 }
 
 // Decide is table 4.2 of design.md: the first row that matches wins.
-func Decide(s *Snapshot) Decision {
-	for _, row := range table {
+func Decide(s *Snapshot) Decision { return decideBy(table, s) }
+
+func decideBy(rows []row, s *Snapshot) Decision {
+	for _, row := range rows {
 		if row.when(s) {
 			d := row.then(s)
 			d.Row = row.number
 			return d
 		}
 	}
-	// Unreachable: row 10 matches whatever is left, and the test walks the
-	// whole cross product. Unknown is not idle.
+	// Out of reach: row 10 matches whatever is left. Unknown is not idle.
 	return Decision{Action: ActWait, Reason: "no row of the table matches", Wait: time.Second}
 }
 

@@ -25,6 +25,11 @@ func (s Subject) Check(got Subject) error {
 	return nil
 }
 
+// is says whether got is about the same subject, as Check does.
+func (s *Subject) is(got *Subject) bool {
+	return s.Ref == got.Ref && !differ(s.Instance, got.Instance) && !differ(s.SystemID, got.SystemID)
+}
+
 func differ(a, b string) bool { return a != "" && b != "" && a != b }
 
 // Presence is what a provider says of an instance.

@@ -2,6 +2,8 @@ package fleet
 
 import "maps"
 
+//go:generate go test -run TestPhasesPageIsInStep -update .
+
 // Phase is where an operation stands.
 type Phase string
 
@@ -166,5 +168,5 @@ func Transition(at Position, event Event) (Phase, error) {
 		}
 		return next, nil
 	}
-	return "", Errorf(CodeConflict, "a %s in %s knows no %s", at.Kind, at.Phase, event)
+	return "", Errorf(CodeConflict, "an operation of kind %s in %s knows no %s", at.Kind, at.Phase, event)
 }

@@ -18,27 +18,23 @@ func (s *Snapshot) pastHardCap() bool {
 
 // foreign is the first piece of evidence that is about somebody else: an
 // error, whatever it says (design.md section 2).
-func (s *Snapshot) foreign() error {
-	if s.Provider != nil {
-		if err := s.Expected.Check(s.Provider.Subject); err != nil {
-			return err
-		}
+func (s *Snapshot) foreign() *Subject {
+	switch {
+	case s.Provider != nil && !s.Expected.is(&s.Provider.Subject):
+		return &s.Provider.Subject
+	case s.Host != nil && !s.Expected.is(&s.Host.Subject):
+		return &s.Host.Subject
+	case s.GitLab != nil && !s.NoGitLab && !s.Expected.is(&s.GitLab.Subject):
+		return &s.GitLab.Subject
+	default:
+		return nil
 	}
-	if s.Host != nil {
-		if err := s.Expected.Check(s.Host.Subject); err != nil {
-			return err
-		}
-	}
-	if s.GitLab != nil && !s.NoGitLab {
-		return s.Expected.Check(s.GitLab.Subject)
-	}
-	return nil
 }
 
 func otherIncarnation(s *Snapshot) bool { return s.foreign() != nil }
 
 func conflict(s *Snapshot) Decision {
-	return Decision{Action: ActConflict, Reason: s.foreign().Error()}
+	return Decision{Action: ActConflict, Reason: s.Expected.Check(*s.foreign()).Error()}
 }
 
 // noGuest asks for a host that did not answer too: where it does, the provider
