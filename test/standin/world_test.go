@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -31,6 +33,25 @@ type world struct {
 	runner *exec.Cmd
 	exit   chan error
 	config string
+	log    *logged
+}
+
+// logged keeps what the stand-in logs.
+type logged struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logged) has(line string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), line)
 }
 
 func newWorld(t *testing.T, concurrent int) *world {
@@ -55,7 +76,8 @@ func (w *world) start(t *testing.T) {
 	t.Helper()
 	w.runner = exec.Command(os.Args[0], "run", "--config", w.config)
 	w.runner.Env = append(os.Environ(), asRunner+"=1")
-	w.runner.Stderr = t.Output()
+	w.log = &logged{}
+	w.runner.Stderr = w.log
 	if err := w.runner.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -90,10 +112,12 @@ func (w *world) exitStatus(t *testing.T, limit time.Duration) int {
 	}
 }
 
+// job queues a job and waits until its answer has arrived: a signal before that cuts the
+// request and orphans the job.
 func (w *world) job(t *testing.T, spec simgitlab.JobSpec) int64 {
 	t.Helper()
 	id := w.gitlab.Enqueue(spec)
-	poll(t, "the job to begin", func() bool { return w.record(id).SystemID != "" })
+	poll(t, "the job to begin", func() bool { return w.log.has(fmt.Sprintf("received\" job=%d", id)) })
 	return id
 }
 
