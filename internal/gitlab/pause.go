@@ -20,7 +20,7 @@ type PausedError struct{ Left time.Duration }
 
 // Error says for how long.
 func (e *PausedError) Error() string {
-	return fmt.Sprintf("GitLab's rate limit was hit; it is left alone for %s more", e.Left.Round(time.Second))
+	return fmt.Sprintf("its rate limit was hit (429) and it is left alone for %s more", e.Left.Round(time.Second))
 }
 
 // pause is a transport that honours Retry-After for all who share it: one

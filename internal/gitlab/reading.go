@@ -49,7 +49,7 @@ type parts struct {
 }
 
 // fill puts the parts together. Jobs that were seen stay in a reading that is
-// otherwise unknown: they prove that the VM is busy.
+// otherwise unknown, for people.
 func (p *parts) fill(r *fleet.GitLabReading) {
 	for _, at := range []time.Time{p.managersAt, p.runningAt, p.cancelingAt} {
 		if at.Before(r.TakenAt) {

@@ -133,3 +133,13 @@ type graphQLCall struct {
 const tokenExpiryQuery = `query($id: CiRunnerID!) { runner(id: $id) { id tokenExpiresAt } }`
 
 var graphQLDocuments = []string{tokenExpiryQuery}
+
+// Routes lists the routes that Config.Observe can name, so that metrics can
+// start every series at 0. "other" stands for all that is refused.
+func Routes() []string {
+	out := []string{"other"}
+	for _, r := range rules {
+		out = append(out, r.route())
+	}
+	return out
+}
