@@ -141,6 +141,42 @@ func TestAnExpiryOfTheRunnerTokenIsSeen(t *testing.T) {
 	}
 }
 
+// A permission that nothing needs is one too many.
+func TestEveryAllowedCallIsOneThatIsMade(t *testing.T) {
+	w := newWorld(t, nil)
+	w.Switch(func(s *simgitlab.Switches) { s.NoManagerLink = true })
+	w.start("s_aaa", simgitlab.JobSpec{})
+	r := w.read("s_aaa")
+	if len(r.Unclaimed) != 1 {
+		t.Fatalf("reading = %+v", r)
+	}
+	reg := w.in.Registrar(simgitlab.DefaultRunnerToken)
+	for name, call := range map[string]func() error{
+		"trace":   func() error { _, err := w.entry.TraceEmpty(t.Context(), r.Unclaimed[0]); return err },
+		"expiry":  func() error { _, err := w.entry.TokenExpiry(t.Context()); return err },
+		"token":   func() error { _, err := w.in.Token(t.Context()); return err },
+		"version": func() error { _, err := w.in.Version(t.Context()); return err },
+		"alive":   func() error { return reg.TokenAlive(t.Context()) },
+		"remove":  func() error { return reg.RemoveManager(t.Context(), "s_aaa") },
+	} {
+		if err := call(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	seen := map[string]bool{"other": true}
+	for _, o := range w.codes() {
+		seen[o[:strings.LastIndex(o, " ")]] = true
+	}
+	for _, route := range gitlab.Routes() {
+		if !seen[route] {
+			t.Errorf("%s is allowed and never called", route)
+		}
+	}
+	if len(seen) != len(gitlab.Routes()) {
+		t.Errorf("observed %v, listed %v", seen, gitlab.Routes())
+	}
+}
+
 func TestABadAddressIsRefusedWithoutShowingIt(t *testing.T) {
 	for _, u := range []string{"", "gitlab.com", "ftp://x", "https://user:s3cret@gitlab.com", "https://gitlab.com?private_token=s3cret", "https://h/a%2Fb"} {
 		_, err := gitlab.New(gitlab.Config{URL: u, Now: time.Now})

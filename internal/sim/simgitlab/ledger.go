@@ -115,7 +115,8 @@ func (s *Server) record(j *job) JobRecord {
 }
 
 func (s *Server) verdict(j *job) Verdict {
-	_, gone := s.gone[j.systemID]
+	goneAt, gone := s.gone[j.systemID]
+	gone = gone && j.assignedAt.Before(goneAt) // a later VM may have the same system_id
 	lost := j.undelivered || gone && !j.heard
 	switch {
 	case j.systemID == "":
@@ -130,7 +131,7 @@ func (s *Server) verdict(j *job) Verdict {
 	case j.status == StatusCanceled && !gone:
 		return VerdictCanceled
 	case j.status == StatusCanceled:
-		if j.finishedAt.Before(s.gone[j.systemID]) {
+		if j.finishedAt.Before(goneAt) {
 			return VerdictCanceled
 		}
 		return VerdictCut // canceled only after its VM was gone

@@ -104,6 +104,16 @@ func TestTheLedgerTellsCutFromFailed(t *testing.T) {
 	}
 }
 
+func TestANewVMWithAnOldSystemIDIsNotBlamedForItsPredecessor(t *testing.T) {
+	w := newWorld(t, simgitlab.Config{})
+	w.VMGone("s_aaa")
+	p := w.take("s_aaa", simgitlab.JobSpec{})
+	w.trace(p, "x")
+	if rec, _ := w.Job(p.ID); rec.Verdict != simgitlab.VerdictRunning {
+		t.Errorf("verdict = %s", rec.Verdict)
+	}
+}
+
 func TestAFinalUpdateFaultLetsTheTraceThrough(t *testing.T) {
 	w := newWorld(t, simgitlab.Config{})
 	p := w.take("s_aaa", simgitlab.JobSpec{})
