@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// Admit moves a queued operation to its next phase if the fleet's budget has
+// room for its VM, in one transaction with the count. op is stored as given,
+// with the new phase; if it has to wait, nothing is stored and why says for
+// whom. Errors: CodeConflict if the row was moved by somebody else.
+//
+// The rules:
+//   - An operation whose own VM is not serving already costs nothing, nor does
+//     one that drains nothing: it is admitted at once and holds no place.
+//   - Other VMs that are not serving count, each once: those with an unfinished
+//     operation past queued, and those whose row says so.
+//   - The line is first come, first served. Room is kept for those who asked
+//     earlier; one whose own budget is smaller and used up holds up the line.
+func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (ok bool, why string, err error) {
+	admitted := *op
+	err = s.write(ctx, "admitting operation "+op.ID, func(tx *sql.Tx) error {
+		stored, err := loadOperation(ctx, tx, op.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Revision != op.Revision || stored.Phase != fleet.PhaseQueued {
+			return fleet.Errorf(fleet.CodeConflict, "operation %s was moved by somebody else", op.ID).WithHint("load it again")
+		}
+		if why, err = s.mustWait(ctx, tx, op, budget); err != nil || why != "" {
+			return err
+		}
+		admitted.Phase, admitted.PhaseSince, admitted.UpdatedAt = next, at, at
+		admitted.Revision++
+		return replaceOperation(ctx, tx, &admitted, op.Revision)
+	})
+	if err != nil || why != "" {
+		return false, why, err
+	}
+	*op = admitted
+	return true, "", nil
+}
+
+// mustWait says for whom op has to wait; "" = it does not.
+func (s *Store) mustWait(ctx context.Context, tx *sql.Tx, op *fleet.Operation, budget int) (string, error) {
+	free, err := costsNothing(ctx, tx, op)
+	if err != nil || free {
+		return "", err
+	}
+	out, err := notServing(ctx, tx, op)
+	if err != nil {
+		return "", err
+	}
+	if len(out) >= budget {
+		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget, op.Fleet, some(out)), nil
+	}
+	earlier, err := s.earlier(ctx, tx, op)
+	if err != nil {
+		return "", err
+	}
+	for i, other := range earlier {
+		if other.parallel < op.Request.Parallel || len(out)+i+1 >= budget {
+			return fmt.Sprintf("%s (%s/%s) was asked for earlier and goes first", other.id, op.Fleet, other.vm), nil
+		}
+	}
+	return "", nil
+}
+
+func costsNothing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (bool, error) {
+	if !op.Kind.Drains() {
+		return true, nil
+	}
+	var serving bool
+	err := tx.QueryRowContext(ctx, `select serving from vms where fleet = ? and vm = ?`, op.Fleet, op.VM).Scan(&serving)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return !serving, err
+}
+
+// notServing names the fleet's other VMs that are not serving.
+func notServing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (names []string, err error) {
+	rows, err := tx.QueryContext(ctx, `
+		select vm from operations where fleet = ?1 and vm <> ?2 and finished_at is null and phase <> 'queued'
+		union select vm from vms where fleet = ?1 and vm <> ?2 and not serving
+		order by vm`, op.Fleet, op.VM)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var name string
+		if err := rows.Scan(&name); err != nil {
+			return nil, err
+		}
+		names = append(names, name)
+	}
+	return names, rows.Err()
+}
+
+// inLine is a queued operation that asked earlier and waits for the budget too.
+type inLine struct {
+	id, vm   string
+	parallel int
+}
+
+// earlier lists those ahead of op in the line, oldest first.
+func (s *Store) earlier(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (line []inLine, err error) {
+	rows, err := tx.QueryContext(ctx, `
+		select o.id, o.vm, o.parallel from operations o left join vms v on v.fleet = o.fleet and v.vm = o.vm
+		where o.fleet = ?1 and o.finished_at is null and o.phase = 'queued' and o.kind not in (?3, ?4)
+		and o.seq < (select seq from operations where id = ?2) and coalesce(v.serving, 1)
+		order by o.seq`, op.Fleet, op.ID, fleet.KindUndrain, fleet.KindCreate)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var other inLine
+		if err := rows.Scan(&other.id, &other.vm, &other.parallel); err != nil {
+			return nil, err
+		}
+		if s.works(other.id) {
+			line = append(line, other)
+		}
+	}
+	return line, rows.Err()
+}
+
+// some lists up to four names.
+func some(names []string) string {
+	const shown = 4
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}

@@ -1,0 +1,141 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/control"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// keyLife is how long an idempotency key is kept.
+const keyLife = 7 * 24 * time.Hour
+
+// given is what an idempotency key remembers of one result.
+type given struct {
+	Operation string `json:"operation"`
+	New       bool   `json:"new"`
+}
+
+// Insert stores operations that nobody has begun, with the key and a FactAsked
+// for each, in one transaction. A VM's unfinished operation is yielded instead
+// of a second one. If accept refuses (asked before the commit; it must not
+// call the store), nothing at all is stored. A key that was used before yields
+// the operations it yielded then, as they are now.
+//
+// Errors: CodeConflict if the key came with another body; whatever accept says.
+func (s *Store) Insert(ctx context.Context, ops []fleet.Operation, key control.Key, accept func([]control.Inserted) error) ([]control.Inserted, error) {
+	var results []control.Inserted
+	err := s.write(ctx, "storing what was asked", func(tx *sql.Tx) error {
+		repeated, err := s.repeat(ctx, tx, key)
+		if err != nil || repeated != nil {
+			results = repeated
+			return err
+		}
+		for i := range ops {
+			got, err := insertOne(ctx, tx, ops[i])
+			if err != nil {
+				return err
+			}
+			results = append(results, got)
+		}
+		if accept != nil {
+			if err := accept(results); err != nil {
+				return err
+			}
+		}
+		return s.remember(ctx, tx, key, results)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return results, nil
+}
+
+func insertOne(ctx context.Context, tx *sql.Tx, op fleet.Operation) (control.Inserted, error) {
+	present, err := states[fleet.Operation](ctx, tx,
+		`select state from operations where fleet = ? and vm = ? and finished_at is null`, op.Fleet, op.VM)
+	if err != nil {
+		return control.Inserted{}, err
+	}
+	if len(present) > 0 {
+		return control.Inserted{Operation: present[0]}, nil
+	}
+	if err := insertOperation(ctx, tx, &op); err != nil {
+		return control.Inserted{}, err
+	}
+	return control.Inserted{Operation: op, New: true}, appendFacts(ctx, tx, []fleet.Fact{asked(op)})
+}
+
+// asked is the fact that says who wanted the operation, from where, and why.
+func asked(op fleet.Operation) fleet.Fact {
+	by := op.Request.By
+	text := fmt.Sprintf("%s was asked for by %s", op.Kind, by.Name)
+	if by.From != "" {
+		text += " from " + by.From
+	}
+	if by.Why != "" {
+		text += ": " + by.Why
+	}
+	return fleet.Fact{
+		At: op.CreatedAt, Operation: op.ID, Fleet: op.Fleet, VM: op.VM,
+		Kind: fleet.FactAsked, Phase: op.Phase, Text: text,
+	}
+}
+
+// repeat yields what the key yielded before; nil if it is new.
+func (s *Store) repeat(ctx context.Context, tx *sql.Tx, key control.Key) ([]control.Inserted, error) {
+	if key.Value == "" {
+		return nil, nil
+	}
+	var digest, answer string
+	err := tx.QueryRowContext(ctx, `select digest, answer from idempotency_keys where key = ? and created_at > ?`,
+		key.Value, s.clock.Now().Add(-keyLife).UnixNano()).Scan(&digest, &answer)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case digest != key.Digest:
+		return nil, fleet.Errorf(fleet.CodeConflict, "the Idempotency-Key %q was used for another request", key.Value).
+			WithHint("make a new key for a new request; keys are kept for 7 days")
+	}
+	var before []given
+	if err := json.Unmarshal([]byte(answer), &before); err != nil {
+		return nil, err
+	}
+	results := make([]control.Inserted, len(before))
+	for i, b := range before {
+		op, err := loadOperation(ctx, tx, b.Operation)
+		if err != nil {
+			return nil, err
+		}
+		results[i] = control.Inserted{Operation: *op, New: b.New}
+	}
+	return results, nil
+}
+
+func (s *Store) remember(ctx context.Context, tx *sql.Tx, key control.Key, results []control.Inserted) error {
+	if key.Value == "" {
+		return nil
+	}
+	now := s.clock.Now()
+	if _, err := tx.ExecContext(ctx, `delete from idempotency_keys where created_at <= ?`, now.Add(-keyLife).UnixNano()); err != nil {
+		return err
+	}
+	list := make([]given, len(results))
+	for i, r := range results {
+		list[i] = given{Operation: r.Operation.ID, New: r.New}
+	}
+	answer, err := json.Marshal(list)
+	if err != nil {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, `insert into idempotency_keys (key, digest, answer, created_at) values (?, ?, ?, ?)`,
+		key.Value, key.Digest, string(answer), now.UnixNano())
+	return err
+}

@@ -1,0 +1,97 @@
+package storetest
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/control"
+	"gitlab.com/sluice-runners/sluice/internal/engine"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// Store is everything that the truth is asked for.
+type Store interface {
+	engine.Store
+	control.Store
+	// Known and Trust keep the host keys trusted at first use, per instance.
+	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
+	Trust(ctx context.Context, ref fleet.Ref, instance string, keys []string) error
+}
+
+// Clock is a clock that the suite sets.
+type Clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+// NewClock starts at a fixed moment.
+func NewClock() *Clock { return &Clock{now: start} }
+
+// Now yields the moment that was set.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// Advance moves the clock on.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// Run tests the stores that open makes: each call a fresh, empty one on the
+// given clock, closed by t.Cleanup.
+func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
+	tests := []struct {
+		name string
+		run  func(*testing.T, *world)
+	}{
+		{"an inserted operation reads back as it was, with the fact of who asked", insertedReadsBack},
+		{"a VM has one unfinished operation: a second ask yields the first", oneUnfinishedPerVM},
+		{"a finished operation makes room for the next", finishedMakesRoom},
+		{"what accept refuses is not stored at all", refusedIsNotStored},
+		{"a repeated key yields what it yielded, with today's state", repeatedKey},
+		{"a key used for another request is refused", keyForAnotherRequest},
+		{"a key is forgotten after seven days", keyForgotten},
+		{"an ask that was refused does not use up its key", refusedKeyIsFree},
+		{"concurrent asks for one VM make one operation", concurrentAsks},
+
+		{"an update stores operation, facts, VM and chores together", updateStoresAll},
+		{"an update of a stale revision is a conflict and changes nothing", staleUpdate},
+		{"of concurrent updates from one revision one wins", concurrentUpdates},
+		{"operations are listed newest first, and filtered", listed},
+		{"unfinished operations are listed oldest first", unfinishedOldestFirst},
+		{"an operation is found by a prefix that only it has", foundByPrefix},
+		{"what is not there is not found", notFound},
+
+		{"a VM that was never stored is fresh and serving", freshVM},
+		{"order numbers only rise, whatever is saved", orderNumbersRise},
+		{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},
+		{"other host keys for a trusted instance are refused", otherHostKeys},
+		{"chores are updated by compare-and-set and end", choresEnd},
+		{"facts come in the order they were stored, after the one last seen", factsInOrder},
+
+		{"budget: one VM at a time", budgetOfOne},
+		{"budget: first come, first served", firstComeFirstServed},
+		{"budget: a VM that is not serving goes at once and holds no place", notServingGoesAtOnce},
+		{"budget: drained, missing and failed VMs count, each once", notServingCountsOnce},
+		{"budget: several may go at once, in any order of looking", severalAtOnce},
+		{"budget: a larger budget does not overtake a smaller one", noOvertaking},
+		{"budget: undrain and create wait for nobody", undrainWaitsForNobody},
+		{"budget: other fleets do not count", otherFleets},
+		{"budget: a stale or running operation is not admitted", staleAdmit},
+		{"budget: concurrent admissions never exceed it", concurrentAdmissions},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			clock := NewClock()
+			test.run(t, &world{T: t, Store: open(t, clock), clock: clock})
+		})
+	}
+}
