@@ -10,33 +10,47 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"testing"
 
 	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
-// scene is the stage that all scenarios share.
-var scene *stage.Stage
+// programs is where this run's binaries are; its directory is a world without machines,
+// so that a later run sweeps it should this one be killed.
+var programs string
 
 func TestMain(m *testing.M) {
-	os.Exit(runOnStage(m))
+	os.Exit(onStage(m))
 }
 
-func runOnStage(m *testing.M) int {
+func onStage(m *testing.M) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	var err error
-	scene, err = stage.Set(ctx, stage.Options{Name: "t" + strconv.Itoa(os.Getpid()), Log: os.Stderr})
+	if err := stage.CheckHost(ctx, os.Stderr); err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, "this host cannot boot machines:", err)
+		return 1
+	}
+	home, err := stage.Set(ctx, stage.Options{Name: nextWorld(), Log: os.Stderr})
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "cannot set the stage:", err)
 		return 1
 	}
+	programs = filepath.Dir(home.Program("sluice"))
 	code := m.Run()
-	if err := scene.Strike(context.Background()); err != nil {
+	if err := home.Strike(context.Background()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "cannot strike the stage:", err)
 		return 1
 	}
 	return code
+}
+
+var worlds atomic.Int64
+
+// nextWorld names a world of this process.
+func nextWorld() string {
+	return "t" + strconv.FormatInt(int64(os.Getpid()), 36) + "w" + strconv.FormatInt(worlds.Add(1), 36)
 }

@@ -15,6 +15,7 @@ import (
 // What is asserted here was measured on the real runner (facts/runner-host.md).
 
 func TestQuitFinishesTheJobWithItsAfterScriptAndTakesNoOther(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	id := w.job(t, simgitlab.JobSpec{Script: []string{"sleep 1.5"}, AfterScript: []string{"sleep 0.3"}})
 	w.signal(t, syscall.SIGQUIT)
@@ -32,6 +33,7 @@ func TestQuitFinishesTheJobWithItsAfterScriptAndTakesNoOther(t *testing.T) {
 }
 
 func TestQuitCutsAnIdlePollAtOnce(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	began := time.Now()
 	w.signal(t, syscall.SIGQUIT)
@@ -42,6 +44,7 @@ func TestQuitCutsAnIdlePollAtOnce(t *testing.T) {
 }
 
 func TestTermEndsTheJobAsInterrupted(t *testing.T) {
+	t.Parallel()
 	for name, signals := range map[string][]syscall.Signal{
 		"TERM":            {syscall.SIGTERM},
 		"INT":             {syscall.SIGINT},
@@ -63,6 +66,7 @@ func TestTermEndsTheJobAsInterrupted(t *testing.T) {
 }
 
 func TestKillOrphansTheJob(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	id := w.job(t, simgitlab.JobSpec{Script: []string{"sleep 1"}})
 	w.signal(t, syscall.SIGKILL)
@@ -73,6 +77,7 @@ func TestKillOrphansTheJob(t *testing.T) {
 }
 
 func TestResultIsDeliveredWhenGitLabIsBack(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	w.gitlab.Inject(simgitlab.Fault{Kind: simgitlab.FaultStatus, Code: http.StatusInternalServerError, FinalUpdateOnly: true, For: 2 * time.Second})
 	id := w.job(t, simgitlab.JobSpec{Script: []string{"true"}})
@@ -86,6 +91,7 @@ func TestResultIsDeliveredWhenGitLabIsBack(t *testing.T) {
 }
 
 func TestConcurrentIsHonoured(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 2)
 	for range 3 {
 		w.gitlab.Enqueue(simgitlab.JobSpec{Script: []string{"sleep 1"}})
@@ -102,6 +108,7 @@ func TestConcurrentIsHonoured(t *testing.T) {
 }
 
 func TestNoSlotsIsFatal(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config.toml")
 	if err := os.WriteFile(file, []byte("concurrent = 0\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -112,6 +119,7 @@ func TestNoSlotsIsFatal(t *testing.T) {
 }
 
 func TestFailedScriptSaysItsExitCode(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t, 1)
 	id := w.job(t, simgitlab.JobSpec{Script: []string{"exit 7"}, AfterScript: []string{"true"}})
 	poll(t, "the job to end", func() bool { return !w.record(id).FinishedAt.IsZero() })
@@ -121,6 +129,7 @@ func TestFailedScriptSaysItsExitCode(t *testing.T) {
 }
 
 func TestSystemIDIsTheHostsAndStays(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	machine := filepath.Join(dir, "machine-id")
 	write := func(id string) {

@@ -1,6 +1,8 @@
 package machines
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -17,12 +19,60 @@ type Weather struct {
 	// CreateDelay holds a create before it makes anything, LateCreate after that.
 	CreateDelay time.Duration `json:"create_delay,omitempty"`
 	LateCreate  time.Duration `json:"late_create,omitempty"`
+	// CheckDelay holds a check, the last look before a delete.
+	CheckDelay time.Duration `json:"check_delay,omitempty"`
 	// DeleteDelay holds a delete before it does anything.
 	DeleteDelay time.Duration `json:"delete_delay,omitempty"`
 	// FailCreate makes a create fail with this exit code and make nothing, as often as
 	// FailTimes says (0 = always).
 	FailCreate int `json:"fail_create,omitempty"`
 	FailTimes  int `json:"fail_times,omitempty"`
+}
+
+// Visit is one call at the front desk.
+type Visit struct {
+	At       time.Time `json:"at"`
+	Verb     string    `json:"verb"`
+	VM       string    `json:"vm"`
+	Instance string    `json:"instance"`
+	Ended    bool      `json:"ended"` // the call's end, not its beginning
+	Error    string    `json:"error,omitempty"`
+	// Runner is, of a delete, what systemd said of the runner's unit in that moment:
+	// ActiveState, Result, MainPID, ExecMainExitTimestamp and the boot id.
+	Runner map[string]string `json:"runner,omitempty"`
+}
+
+func (w *World) visitFile() string { return filepath.Join(w.Dir(), "visits.jsonl") }
+
+// Record notes a call.
+func (w *World) Record(v Visit) error {
+	line, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(w.visitFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(append(line, '\n'))
+	return errors.Join(err, file.Close())
+}
+
+// Visits lists the calls so far, oldest first.
+func (w *World) Visits() ([]Visit, error) {
+	content, err := os.ReadFile(w.visitFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	var all []Visit
+	for line := range bytes.Lines(content) {
+		var v Visit
+		if err := json.Unmarshal(line, &v); err != nil {
+			return nil, err
+		}
+		all = append(all, v)
+	}
+	return all, err
 }
 
 func (w *World) weatherFile() string { return filepath.Join(w.Dir(), "weather.json") }

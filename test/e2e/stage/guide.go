@@ -21,7 +21,7 @@ func (s *Stage) Guide() (string, error) {
 		return "", err
 	}
 	inside := strings.Join(s.World.InCloud(), " ")
-	e2e := s.Path("bin", "e2e")
+	e2e := s.Program("e2e")
 	var b strings.Builder
 	_, _ = fmt.Fprintf(&b, "GitLab        %s   (only inside the world's network: %s COMMAND)\n", GitLabURL, inside)
 	_, _ = fmt.Fprintf(&b, "user token    %s\n", s.World.Settings.GitLabToken)
@@ -34,6 +34,6 @@ func (s *Stage) Guide() (string, error) {
 	_, _ = fmt.Fprintf(&b, "what happened %s curl -s %s/sim/ledger\n", inside, GitLabURL)
 	_, _ = fmt.Fprintf(&b, "provider      %s provider %s   (list, describe, prepare, check, create, delete, remains)\n", e2e, s.World.Name)
 	_, _ = fmt.Fprintf(&b, "sluice.yaml   %s\n", config)
-	_, _ = fmt.Fprintf(&b, "try           %s %s recreate lab/%s --config %s\n", inside, s.Path("bin", "sluice"), names[0], config)
+	_, _ = fmt.Fprintf(&b, "try           %s %s recreate lab/%s --config %s\n", inside, s.Program("sluice"), names[0], config)
 	return b.String(), nil
 }

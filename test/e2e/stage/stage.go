@@ -30,12 +30,14 @@ type Stage struct {
 	World  *machines.World
 	GitLab *GitLab
 	lease  *machines.Lease
+	bin    string
 }
 
 // Options are what a stage is made from.
 type Options struct {
 	Name       string
 	Persistent bool
+	Programs   string    // a directory with the programs; "" = build them into the world's bin
 	Log        io.Writer // progress, for people
 }
 
@@ -56,7 +58,7 @@ func Set(ctx context.Context, o Options) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Stage{World: world, GitLab: newGitLab(world), lease: lease}
+	s := &Stage{World: world, GitLab: newGitLab(world), lease: lease, bin: o.Programs}
 	if err := s.furnish(ctx); err != nil {
 		_ = s.Strike(context.WithoutCancel(ctx))
 		return nil, err
@@ -72,15 +74,18 @@ func (s *Stage) Strike(ctx context.Context) error {
 }
 
 func (s *Stage) furnish(ctx context.Context) error {
-	if err := s.buildPrograms(ctx); err != nil {
-		return err
+	if s.bin == "" {
+		s.bin = s.Path("bin")
+		if err := BuildPrograms(ctx, s.bin); err != nil {
+			return err
+		}
 	}
 	key, err := s.makeKey(ctx)
 	if err != nil {
 		return err
 	}
 	set := &s.World.Settings
-	set.Program, set.Runner = s.Path("bin", "e2e"), s.Path("bin", "gitlab-runner")
+	set.Program, set.Runner = s.Program("e2e"), s.Program("gitlab-runner")
 	set.AuthorizedKey = key
 	set.RunnerID, set.RunnerToken = simgitlab.DefaultRunnerID, simgitlab.DefaultRunnerToken
 	set.GitLabToken = simgitlab.DefaultUserToken
@@ -88,7 +93,7 @@ func (s *Stage) furnish(ctx context.Context) error {
 	if err := s.World.Save(); err != nil {
 		return err
 	}
-	if _, err := s.World.Start("gitlab", s.Path("bin", "gitlab"), "-listen", machines.CloudAddress+":80"); err != nil {
+	if _, err := s.World.Start("gitlab", s.Program("gitlab"), "-listen", machines.CloudAddress+":80"); err != nil {
 		return err
 	}
 	return s.GitLab.awaitUp(ctx)
@@ -111,8 +116,11 @@ func (s *Stage) Path(elements ...string) string {
 	return filepath.Join(append([]string{s.World.Dir()}, elements...)...)
 }
 
-// buildPrograms builds this clone's programs into the world.
-func (s *Stage) buildPrograms(ctx context.Context) error {
+// Program yields the path of one of the programs: sluice, e2e, gitlab, gitlab-runner.
+func (s *Stage) Program(name string) string { return filepath.Join(s.bin, name) }
+
+// BuildPrograms builds this clone's programs into dir.
+func BuildPrograms(ctx context.Context, dir string) error {
 	root, err := ModuleRoot(ctx)
 	if err != nil {
 		return err
@@ -125,7 +133,7 @@ func (s *Stage) buildPrograms(ctx context.Context) error {
 			continue
 		}
 		//nolint:gosec // our own packages
-		build := exec.CommandContext(ctx, "go", "build", "-o", s.Path("bin", name), pkg)
+		build := exec.CommandContext(ctx, "go", "build", "-o", filepath.Join(dir, name), pkg)
 		build.Dir = root
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -60,7 +60,11 @@ func provider(ctx context.Context, args []string) error {
 	if err := json.NewDecoder(os.Stdin).Decode(&request); err != nil {
 		return fmt.Errorf("read the request: %w", err)
 	}
-	answer, err := serve(ctx, w, request)
+	visit := machines.Visit{At: time.Now(), Verb: request.Verb, VM: request.VM, Instance: request.Instance}
+	if request.Verb == "delete" {
+		visit.Runner = runnerState(ctx, w, request.Instance)
+	}
+	answer, err := serve(ctx, w, visit, request)
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
 		_ = print(map[string]string{"error": err.Error()}, nil)
@@ -89,14 +93,56 @@ func exitCode(err error) int {
 	}
 }
 
-func serve(ctx context.Context, w *machines.World, r ask) (any, error) {
+// serve keeps the visitors' book around the call.
+func serve(ctx context.Context, w *machines.World, visit machines.Visit, r ask) (any, error) {
+	if err := w.Record(visit); err != nil {
+		return nil, err
+	}
+	answer, err := answer(ctx, w, r)
+	visit.At, visit.Ended = time.Now(), true
+	if err != nil {
+		visit.Error = err.Error()
+	}
+	return answer, errors.Join(err, w.Record(visit))
+}
+
+// runnerState asks the machine itself, behind everybody's back; empty if it is off.
+func runnerState(ctx context.Context, w *machines.World, id string) map[string]string {
+	m, err := w.Describe(id)
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Second) // it may hang
+	defer cancel()
+	cmd, err := w.Inside(ctx, m, "/bin/sh", "-c", `systemctl show gitlab-runner --timestamp=us+utc \
+		--property ActiveState,Result,MainPID,ExecMainExitTimestamp
+		echo "BootID=$(cat /proc/sys/kernel/random/boot_id)"
+		podman=$(runuser -u fedora -- env XDG_RUNTIME_DIR=/run/user/1000 podman ps --quiet | wc -l)
+		echo "Containers=$podman"`)
+	if err != nil {
+		return nil
+	}
+	cmd.Dir = "/"
+	out, err := cmd.Output()
+	if err != nil {
+		return map[string]string{"error": err.Error()}
+	}
+	state := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		state[key] = value
+	}
+	return state
+}
+
+func answer(ctx context.Context, w *machines.World, r ask) (any, error) {
 	switch r.Verb {
 	case "list":
 		return instances(w, func(*machines.Machine) bool { return true })
 	case "describe":
 		return instances(w, func(m *machines.Machine) bool { return m.Name == r.VM })
 	case "prepare", "check":
-		return prepare(w, r)
+		return prepare(ctx, w, r)
 	case "create":
 		return order(ctx, w, r)
 	case "delete":
@@ -134,7 +180,7 @@ func describe(m *machines.Machine) instance {
 	}
 }
 
-func prepare(w *machines.World, r ask) (any, error) {
+func prepare(ctx context.Context, w *machines.World, r ask) (any, error) {
 	weather, err := w.Weather()
 	if err != nil {
 		return nil, err
@@ -147,7 +193,7 @@ func prepare(w *machines.World, r ask) (any, error) {
 		return nil, refusal{exitNoImage, fmt.Sprintf("there is no image %q; there are %s", image, strings.Join(weather.Images, ", "))}
 	}
 	if r.Verb == "check" {
-		return map[string]any{}, nil
+		return map[string]any{}, hold(ctx, weather.CheckDelay)
 	}
 	return map[string]any{"image": image}, nil
 }
@@ -158,7 +204,7 @@ func order(ctx context.Context, w *machines.World, r ask) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := prepare(w, ask{Verb: "check", Image: r.Image}); err != nil {
+	if _, err := prepare(ctx, w, ask{Image: r.Image}); err != nil {
 		return nil, err
 	}
 	if err := hold(ctx, weather.CreateDelay); err != nil {
