@@ -150,7 +150,7 @@ func TestAnAskerWhoGivesUpGetsItsReason(t *testing.T) {
 }
 
 func TestAnInstanceThatIsNotThereIsUnavailable(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -60,7 +60,7 @@ func (f *flights[T]) join(ctx context.Context, key string, after time.Time, fetc
 		fl.waiting++
 		return fl
 	}
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx)) //nolint:gosec // fly calls it, and leave
 	fl := &flight[T]{began: now, waiting: 1, cancel: cancel, done: make(chan struct{})}
 	if f.byK == nil {
 		f.byK = map[string]*flight[T]{}

@@ -60,13 +60,16 @@ func (s *Server) controlRoutes(mux *http.ServeMux) {
 		writeJSON(w, http.StatusOK, s.Counts())
 	})
 	mux.HandleFunc("POST /sim/gone", func(w http.ResponseWriter, r *http.Request) {
-		decoded(w, r, func(body struct {
-			SystemID string `json:"system_id"`
-		}) any {
-			s.VMGone(body.SystemID)
-			return body
+		decoded(w, r, func(vm goneVM) any {
+			s.VMGone(vm.SystemID)
+			return vm
 		})
 	})
+}
+
+// goneVM is the body of POST /sim/gone.
+type goneVM struct {
+	SystemID string `json:"system_id"`
 }
 
 // decoded reads a T and answers what act makes of it; 400 if it is no T.
