@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )

@@ -87,7 +87,7 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 	after := d.ExitSeenAt
 	if after.IsZero() {
 		if now.Sub(d.LinksAt) < linksEvery {
-			s.GitLab = &fleet.GitLabReading{Running: d.Jobs} // as last seen, for the text only
+			s.GitLab = &fleet.GitLabReading{Subject: w.op.OldSubject(), Running: d.Jobs} // as last seen, for the text only
 			return
 		}
 		after, d.LinksAt = now.Add(-linksEvery), now

@@ -54,7 +54,6 @@ func (w *work) enter(ctx context.Context, next fleet.Phase) error {
 	w.op.Attempts, w.op.NotBefore = 0, time.Time{}
 	if next.Finished() {
 		w.op.FinishedAt = now
-		w.close()
 	}
 	w.fact(fleet.FactPhase, "%s", w.phaseText(next))
 	if err := w.save(ctx); err != nil {

@@ -1,0 +1,95 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/engine"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+type gitlab struct{ w *World }
+
+func (g gitlab) managers() []fleet.Manager {
+	var list []fleet.Manager
+	for i, vm := range g.w.VMs {
+		if vm.Pids == 0 || g.w.removed(vm.SystemID) {
+			continue
+		}
+		m := fleet.Manager{ID: int64(i + 1), SystemID: vm.SystemID, Status: "online", Execution: fleet.ExecutionIdle, CreatedAt: vm.Born, ContactedAt: vm.Contact}
+		if vm.Busy != 0 || len(vm.Orphans) > 0 {
+			m.Execution = fleet.ExecutionActive
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+func (w *World) removed(systemID string) bool {
+	for _, id := range w.Removed {
+		if id == systemID {
+			return true
+		}
+	}
+	return false
+}
+
+func (g gitlab) Read(_ context.Context, about fleet.Subject, _ time.Time) *fleet.GitLabReading {
+	r := &fleet.GitLabReading{Subject: about, TakenAt: g.w.now, ServerTime: g.w.now}
+	if err := g.w.before("read"); err != nil || g.w.GitLabDown {
+		r.Unknown = "500 Internal Server Error"
+		return r
+	}
+	for _, m := range g.managers() {
+		if m.SystemID == about.SystemID {
+			r.Present, r.Manager = true, m
+		}
+	}
+	for _, vm := range g.w.VMs {
+		if vm.SystemID != about.SystemID {
+			continue
+		}
+		r.Running = append(r.Running, vm.Orphans...)
+		if vm.Busy != 0 {
+			r.Running = append(r.Running, fleet.Job{ID: vm.Busy, Status: "running", StartedAt: vm.Born})
+		}
+	}
+	if !r.Present {
+		r.Unknown = "the manager is not listed"
+	}
+	return r
+}
+
+func (g gitlab) Managers(context.Context) ([]fleet.Manager, time.Time, error) {
+	if err := g.w.before("managers"); err != nil {
+		return nil, time.Time{}, err
+	}
+	if g.w.GitLabDown {
+		return nil, time.Time{}, fleet.Errorf(fleet.CodeUnavailable, "500 Internal Server Error")
+	}
+	return g.managers(), g.w.now, nil
+}
+
+func (g gitlab) Runner(context.Context) (engine.RunnerInfo, error) {
+	return engine.RunnerInfo{ID: g.w.Spec.RunnerID}, nil
+}
+
+func (g gitlab) TraceEmpty(context.Context, fleet.Job) (bool, error) { return true, nil }
+
+type registrar struct{ w *World }
+
+func (r registrar) RemoveManager(_ context.Context, systemID string) error {
+	if err := r.w.before("deregister"); err != nil {
+		return err
+	}
+	r.w.Removed = append(r.w.Removed, systemID)
+	r.w.journal("deregister %s", systemID)
+	return r.w.answer("deregister")
+}
+
+func (r registrar) TokenAlive(context.Context) error {
+	if r.w.TokenDead {
+		return fleet.Errorf(fleet.CodeForbidden, "403 Forbidden")
+	}
+	return nil
+}

@@ -1,0 +1,35 @@
+package enginetest
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+func (noWaker) Wake(context.Context, string) error      { return nil }
+func (noWaker) WakeChore(context.Context, string) error { return nil }
+
+// Meter counts what the engine reports.
+type Meter struct {
+	Moves    []string
+	Orphaned int
+	CutJobs  int
+	Swept    int
+}
+
+// OperationMoved implements engine.Observer.
+func (m *Meter) OperationMoved(before, after *fleet.Operation) {
+	if before.Phase != after.Phase {
+		m.Moves = append(m.Moves, string(after.Phase))
+	}
+}
+
+// JobsOrphaned implements engine.Observer.
+func (m *Meter) JobsOrphaned(_ string, n int) { m.Orphaned += n }
+
+// JobsCut implements engine.Observer.
+func (m *Meter) JobsCut(_ string, n int) { m.CutJobs += n }
+
+// Reconciled implements engine.Observer.
+func (m *Meter) Reconciled(time.Time) { m.Swept++ }
