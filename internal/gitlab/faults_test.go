@@ -190,7 +190,7 @@ func TestAnswersThatAreNotWhatWasAskedAreUnknown(t *testing.T) {
 }
 
 func TestATokenThatGitLabRepeatsIsNotShown(t *testing.T) {
-	const secret = "glpat-very-secret"
+	const secret = "glpat-very-secret" //nolint:gosec // opens nothing
 	hs := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusForbidden)

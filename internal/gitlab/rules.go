@@ -129,7 +129,7 @@ type graphQLCall struct {
 }
 
 // tokenExpiryQuery reads what the REST API does not show (facts/gitlab.md 10.1).
-const tokenExpiryQuery = `query($id: CiRunnerID!) { runner(id: $id) { id tokenExpiresAt } }`
+const tokenExpiryQuery = `query($id: CiRunnerID!) { runner(id: $id) { id tokenExpiresAt } }` //nolint:gosec // a query, no credential
 
 var graphQLDocuments = []string{tokenExpiryQuery}
 
