@@ -1,0 +1,288 @@
+package simhost
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"golang.org/x/crypto/ssh"
+
+	"gitlab.com/sluice-runners/sluice/internal/sim/simclock"
+)
+
+// server is a host's sshd: one address for the host's whole life, open while
+// the host is up.
+type server struct {
+	h       *Host
+	address string
+
+	mu    sync.Mutex
+	ln    net.Listener
+	conns map[net.Conn]bool
+	dead  bool
+}
+
+func newServer(h *Host) (*server, error) {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("host %s: %w", h.o.Name, err)
+	}
+	s := &server{h: h, address: ln.Addr().String(), conns: map[net.Conn]bool{}}
+	return s, ln.Close()
+}
+
+// reopenTries and reopenPause bound the wait for the port, should somebody's
+// outgoing connection have it for a moment.
+const (
+	reopenTries = 100
+	reopenPause = 20 * time.Millisecond
+)
+
+// open listens on the host's address.
+func (s *server) open() {
+	var lc net.ListenConfig
+	for try := 0; ; try++ {
+		s.mu.Lock()
+		if s.dead || s.ln != nil {
+			s.mu.Unlock()
+			return
+		}
+		ln, err := lc.Listen(context.Background(), "tcp", s.address)
+		if err == nil {
+			s.ln = ln
+			s.h.wait.Add(1)
+			go s.accept(ln)
+			s.mu.Unlock()
+			return
+		}
+		s.mu.Unlock()
+		if try == reopenTries {
+			s.h.o.Log.Error("a simulated host lost its port", "vm", s.h.o.Name, "address", s.address, "error", err)
+			return
+		}
+		simclock.Sleep(context.Background(), s.h.o.Clock, reopenPause)
+	}
+}
+
+// close refuses connections and cuts those there are.
+func (s *server) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ln != nil {
+		_ = s.ln.Close()
+		s.ln = nil
+	}
+	for c := range s.conns {
+		_ = c.Close()
+	}
+}
+
+func (s *server) destroy() {
+	s.h.Thaw()
+	s.mu.Lock()
+	s.dead = true
+	s.mu.Unlock()
+	s.close()
+}
+
+func (s *server) accept(ln net.Listener) {
+	defer s.h.wait.Done()
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		if s.ln != ln {
+			s.mu.Unlock()
+			_ = c.Close()
+			return
+		}
+		s.conns[c] = true
+		s.h.wait.Add(1)
+		s.mu.Unlock()
+		go func() {
+			defer s.h.wait.Done()
+			s.serve(&frozen{Conn: c, f: &s.h.faults})
+			_ = c.Close()
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.conns, c)
+		}()
+	}
+}
+
+// frozen is a connection that stands still while the host hangs.
+type frozen struct {
+	net.Conn
+	f *faults
+}
+
+func (c *frozen) thawed() {
+	c.f.mu.Lock()
+	hung := c.f.hung
+	c.f.mu.Unlock()
+	if hung != nil {
+		<-hung
+	}
+}
+
+// Read implements net.Conn.
+func (c *frozen) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.thawed()
+	return n, err
+}
+
+// Write implements net.Conn.
+func (c *frozen) Write(p []byte) (int, error) {
+	c.thawed()
+	return c.Conn.Write(p)
+}
+
+var errNotWelcome = errors.New("permission denied (publickey)")
+
+func (s *server) config() *ssh.ServerConfig {
+	o := s.h.o
+	cfg := &ssh.ServerConfig{
+		ServerVersion: "SSH-2.0-OpenSSH_10.0",
+		PublicKeyCallback: func(c ssh.ConnMetadata, key ssh.PublicKey) (*ssh.Permissions, error) {
+			if c.User() != o.User || !bytes.Equal(key.Marshal(), o.AuthorizedKey.Marshal()) {
+				return nil, errNotWelcome
+			}
+			return &ssh.Permissions{}, nil
+		},
+	}
+	s.h.faults.mu.Lock()
+	defer s.h.faults.mu.Unlock()
+	if s.h.faults.wrong != nil {
+		cfg.AddHostKey(s.h.faults.wrong)
+	} else {
+		cfg.AddHostKey(s.h.signer)
+	}
+	return cfg
+}
+
+func (s *server) serve(c net.Conn) {
+	conn, channels, requests, err := ssh.NewServerConn(c, s.config())
+	if err != nil {
+		return
+	}
+	var sessions sync.WaitGroup
+	sessions.Go(func() { keepalives(requests) })
+	for nc := range channels {
+		if nc.ChannelType() != "session" {
+			_ = nc.Reject(ssh.UnknownChannelType, "only sessions are served")
+			continue
+		}
+		ch, reqs, err := nc.Accept()
+		if err != nil {
+			continue
+		}
+		// Not waited for: what runs goes on when its connection is gone.
+		s.h.wait.Add(1)
+		go func() {
+			defer s.h.wait.Done()
+			s.session(conn, ch, reqs)
+		}()
+	}
+	_ = conn.Wait()
+	sessions.Wait()
+}
+
+// keepalives are answered with a failure, as OpenSSH does.
+func keepalives(requests <-chan *ssh.Request) {
+	for r := range requests {
+		if r.WantReply {
+			_ = r.Reply(false, nil)
+		}
+	}
+}
+
+// session runs one command.
+func (s *server) session(conn ssh.Conn, ch ssh.Channel, requests <-chan *ssh.Request) {
+	defer func() { _ = ch.Close() }()
+	for r := range requests {
+		if r.Type != "exec" {
+			_ = r.Reply(r.Type == "env" || r.Type == "keepalive@openssh.com", nil)
+			continue
+		}
+		var command struct{ Text string }
+		if ssh.Unmarshal(r.Payload, &command) != nil {
+			_ = r.Reply(false, nil)
+			return
+		}
+		_ = r.Reply(true, nil)
+		s.h.wait.Add(1)
+		go func() {
+			defer s.h.wait.Done()
+			keepalives(requests)
+		}()
+		code := s.command(conn, ch, command.Text)
+		_, _ = ch.SendRequest("exit-status", false, binary.BigEndian.AppendUint32(nil, uint32(code)&255)) //nolint:gosec // a status is a byte
+		return
+	}
+}
+
+func (s *server) command(conn ssh.Conn, ch ssh.Channel, text string) int {
+	b := s.h.running()
+	if b == nil {
+		return 255
+	}
+	s.h.faults.mu.Lock()
+	slow, banner := s.h.faults.slow, s.h.faults.banner
+	s.h.faults.mu.Unlock()
+	if !simclock.Sleep(b.ctx, s.h.o.Clock, slow) {
+		return 255
+	}
+	out := &output{w: ch, cut: s.h.faults.takeCut(), conn: conn}
+	_, _ = io.WriteString(out, banner)
+	c := &call{
+		h: s.h, b: b, user: s.h.o.User, dir: "/home/" + s.h.o.User, env: s.h.environ(s.h.o.User),
+		args: []string{"-c", text}, in: ch, out: out, err: &output{w: ch.Stderr()},
+	}
+	pipe, done := pipeFrom(ch)
+	defer done()
+	c.in = pipe
+	return c.exec(b.ctx, "sh")
+}
+
+// output is a session's stream: safe for several writers, and cut after some
+// bytes if a fault says so. What is written later goes nowhere.
+type output struct {
+	mu   sync.Mutex
+	w    io.Writer
+	cut  int
+	conn ssh.Conn
+	gone bool
+}
+
+// Write implements io.Writer; it never fails, as a command whose reader is
+// gone mostly does not notice.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.gone {
+		return len(p), nil
+	}
+	part := p
+	if o.cut > 0 && len(part) >= o.cut {
+		part = part[:o.cut]
+	}
+	_, err := o.w.Write(part)
+	o.gone = err != nil
+	if o.cut > 0 {
+		if o.cut -= len(part); o.cut == 0 {
+			o.gone = true
+			_ = o.conn.Close()
+		}
+	}
+	return len(p), nil
+}
