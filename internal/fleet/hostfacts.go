@@ -125,7 +125,7 @@ func refuseIdentity(vm Ref, _ HostSettings, f *HostFacts) *Error {
 	return nil
 }
 
-func refuseUnregister(vm Ref, s HostSettings, f *HostFacts) *Error {
+func refuseUnregister(vm Ref, _ HostSettings, f *HostFacts) *Error {
 	// ExecStop= of the runner's own unit is cleared by the drop-in; only what
 	// the drop-in cannot clear, or what other units run, is refused.
 	if len(f.Unregisters) == 0 {

@@ -108,7 +108,7 @@ func stopIntake(s *Snapshot) Decision {
 		}
 		return d
 	}
-	reason := "intake is open"
+	var reason string
 	switch {
 	case s.Deadline.IsZero():
 		reason = "intake has not been stopped yet"
@@ -208,7 +208,7 @@ func resultOnItsWay(s *Snapshot) bool {
 	return gitlabActive(s) && (s.StoppedSince.IsZero() || s.Now.Sub(s.StoppedSince) < ResultGrace)
 }
 
-func waitForResult(s *Snapshot) Decision {
+func waitForResult(*Snapshot) Decision {
 	return Decision{Action: ActWait, Wait: time.Second, Reason: "the runner process is gone; its last result is on its way to GitLab"}
 }
 
