@@ -121,11 +121,18 @@ func (w *work) waitsFor(reason string, until time.Time, then string) {
 // fail ends the operation for err, giving intake back first if we stopped it.
 func (w *work) fail(err error) (outcome, error) {
 	w.remember(err)
-	if w.op.Position().Stopping {
-		w.op.Restore.Event = fleet.EventFail
+	return w.end(fleet.EventFail)
+}
+
+// end ends the operation by an event, by way of restoring if intake may have
+// been stopped by us and there still is a way back.
+func (w *work) end(event fleet.Event) (outcome, error) {
+	at := w.op.Position()
+	if _, err := fleet.Transition(at, fleet.EventRestore); at.Stopping && err == nil {
+		w.op.Restore.Event = event
 		return move(fleet.EventRestore)
 	}
-	return move(fleet.EventFail)
+	return move(event)
 }
 
 func (w *work) remember(err error) {
@@ -143,13 +150,7 @@ func text(err error) string {
 }
 
 // cancel ends the operation because somebody asked.
-func (w *work) cancel() (outcome, error) {
-	if w.op.Position().Stopping {
-		w.op.Restore.Event = fleet.EventCancel
-		return move(fleet.EventRestore)
-	}
-	return move(fleet.EventCancel)
-}
+func (w *work) cancel() (outcome, error) { return w.end(fleet.EventCancel) }
 
 // order numbers a command to the host and commits it, before it is given.
 func (w *work) order(ctx context.Context, verb fleet.OrderVerb, boot string) error {

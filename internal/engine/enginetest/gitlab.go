@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -13,16 +14,22 @@ type gitlab struct{ w *World }
 func (g gitlab) managers() []fleet.Manager {
 	var list []fleet.Manager
 	for i, vm := range g.w.VMs {
-		if vm.Pids == 0 || g.w.removed(vm.SystemID) {
+		if vm.Pids == 0 || vm.Never || g.w.removed(vm.SystemID) {
 			continue
 		}
 		m := fleet.Manager{ID: int64(i + 1), SystemID: vm.SystemID, Status: "online", Execution: fleet.ExecutionIdle, CreatedAt: vm.Born, ContactedAt: vm.Contact}
 		if vm.Busy != 0 || len(vm.Orphans) > 0 {
 			m.Execution = fleet.ExecutionActive
 		}
-		list = append(list, m)
+		list = append(without(list, m.SystemID), m)
 	}
 	return list
+}
+
+// without leaves out a system_id: machines that share one are one manager, and
+// the last to speak wins.
+func without(list []fleet.Manager, systemID string) []fleet.Manager {
+	return slices.DeleteFunc(list, func(m fleet.Manager) bool { return m.SystemID == systemID })
 }
 
 func (w *World) removed(systemID string) bool {

@@ -49,6 +49,9 @@ func (h hosts) Inspect(_ context.Context, t engine.Target) (*fleet.HostFacts, er
 		Reading: *h.reading(t, vm), UnitLoaded: true, ConfigKnown: true, SystemIDs: []string{vm.SystemID},
 		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-"}},
 	}
+	if vm.Never {
+		f.SystemIDs, f.Reading.Subject.SystemID = nil, ""
+	}
 	if vm.Unit.MainPID != 0 {
 		f.RunnerPIDs, f.MainCommand = []int{vm.Unit.MainPID}, []string{"/usr/bin/gitlab-runner", "run"}
 	}

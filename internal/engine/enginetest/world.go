@@ -26,21 +26,22 @@ type World struct {
 	Points *Points
 	Meter  *Meter
 
-	BootDelay   time.Duration // from create to a runner that polls
-	DeleteDelay time.Duration // from the call to absence
-	DiskLinger  time.Duration // from absence of the instance to that of its disk
-	GitLabDown  bool
-	TokenDead   bool
-	NoGitLab    bool
-	Refuse      map[string][]error // errors to answer next, by port call ("create", …)
-	Lose        map[string]int     // answers to lose after the effect, by port call
-	Late        map[string]bool    // creates whose machine appears only at the next one
-	Calls       map[string]int
-	Journal     []string
-	Fences      map[string]func() // run once, just before the port call of that name
-	Removed     []string          // system_ids of removed managers
-	Cut         []int64           // jobs that were ended by their machine or runner
-	born        int
+	BootDelay    time.Duration // from create to a runner that polls
+	DeleteDelay  time.Duration // from the call to absence
+	DiskLinger   time.Duration // from absence of the instance to that of its disk
+	GitLabDown   bool
+	TokenDead    bool
+	SameSystemID bool // a new incarnation gets the old one's system_id
+	NoGitLab     bool
+	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
+	Lose         map[string]int     // answers to lose after the effect, by port call
+	Late         map[string]bool    // creates whose machine appears only at the next one
+	Calls        map[string]int
+	Journal      []string
+	Fences       map[string]func() // run once, just before the port call of that name
+	Removed      []string          // system_ids of removed managers
+	Cut          []int64           // jobs that were ended by their machine or runner
+	born         int
 }
 
 // VM is one incarnation.
@@ -50,6 +51,7 @@ type VM struct {
 	Born, Ready              time.Time
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
+	Never                    bool      // no runner ever started: no system_id, no manager
 	Unit                     fleet.UnitState
 	DropIn                   fleet.DropIn
 	Number                   int64     // of the highest order obeyed
@@ -153,6 +155,11 @@ func (w *World) birth(name, label string) *VM {
 	vm := &VM{
 		Name: name, ID: id, Boot: id + "-boot-1", SystemID: "s_" + id, Label: label,
 		Born: w.now, Ready: w.now.Add(w.BootDelay), Unit: fleet.UnitState{ActiveState: "inactive", Result: "success"},
+	}
+	for _, before := range w.VMs {
+		if w.SameSystemID && before.Name == name {
+			vm.SystemID = before.SystemID
+		}
 	}
 	w.VMs = append(w.VMs, vm)
 	return vm
