@@ -5,7 +5,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +30,7 @@ type world struct {
 	*simhost.Host
 	t      *testing.T
 	gitlab *simgitlab.Server
+	url    string // of the GitLab
 	signer ssh.Signer
 }
 
@@ -65,7 +69,7 @@ func newWorld(t *testing.T, change func(*simhost.Options)) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(h.Destroy)
-	w := &world{Host: h, t: t, gitlab: gl, signer: signer}
+	w := &world{Host: h, t: t, gitlab: gl, url: hs.URL, signer: signer}
 	h.PowerOn()
 	w.eventually("the host is up", h.Up)
 	w.eventually("the runner runs", func() bool { return w.show("SubState") == "running" })
@@ -167,5 +171,23 @@ func (w *world) eventually(what string, cond func() bool) {
 		case <-deadline:
 			w.t.Fatalf("never came: %s", what)
 		}
+	}
+}
+
+// cancel cancels a job as a user does.
+func (w *world) cancel(id int64) {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.t.Context(), http.MethodPost, fmt.Sprintf("%s/api/v4/projects/%s/jobs/%d/cancel", w.url, url.PathEscape(w.record(id).Project), id), http.NoBody)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Private-Token", simgitlab.DefaultWriteToken)
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = resp.Body.Close() }()
+	if resp.StatusCode != http.StatusCreated {
+		w.t.Fatalf("cancel = %s", resp.Status)
 	}
 }
