@@ -184,8 +184,8 @@ func TestAStoreThatCannotBeReadIsNotZero(t *testing.T) {
 
 func TestCallsAreCountedByResult(t *testing.T) {
 	m, _ := setup(t, State{}, nil)
-	m.GitLabRequest("/runners/:id", 429)
-	m.GitLabRequest("/runners/:id", 0)
+	m.GitLabRequest("/runners/:id", "429")
+	m.GitLabRequest("/runners/:id", "error")
 	m.ProviderRequest("exec", "create", fleet.Errorf(fleet.CodeQuota, "full"))
 	for _, c := range []struct {
 		vec    *prometheus.CounterVec

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"strconv"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -65,12 +64,9 @@ func (m *Metrics) JobsCut(fleetName string, n int) {
 	m.jobsCut.WithLabelValues(fleetName).Add(float64(n))
 }
 
-// GitLabRequest counts one request; status 0 = no answer.
-func (m *Metrics) GitLabRequest(route string, status int) {
-	code := codeError
-	if status > 0 {
-		code = strconv.Itoa(status)
-	}
+// GitLabRequest counts one request: the path template, and the status or
+// "error" if there was no answer.
+func (m *Metrics) GitLabRequest(route, code string) {
 	m.gitlab.WithLabelValues(route, code).Inc()
 }
 

@@ -1,0 +1,57 @@
+package doctor
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// examination is one look at one fleet.
+type examination struct {
+	patient Patient
+	spec    fleet.Spec
+	now     time.Time
+	vms     []string
+
+	managers      []fleet.Manager
+	managersKnown bool
+
+	mu       sync.Mutex // hosts are looked at side by side
+	findings []Finding
+	seen     map[string]*fleet.HostFacts // by VM: those that answered
+}
+
+func (e *examination) add(f Finding) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.findings = append(e.findings, f)
+}
+
+// sorted yields the findings: the fleet's first, then by VM, errors first.
+func (e *examination) sorted() []Finding {
+	list := append([]Finding{}, e.findings...)
+	slices.SortStableFunc(list, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.VM, b.VM), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Check, b.Check))
+	})
+	return list
+}
+
+// failure makes a finding of an error: its words, its hint as the mend.
+func failure(severity Severity, vm, check string, err error, would string) Finding {
+	f := Finding{Severity: severity, VM: vm, Check: check, What: err.Error(), Would: would}
+	if hint := fleet.HintOf(err); hint != "" {
+		f.Mend = hint
+		f.What = trimHint(f.What, hint)
+	}
+	return f
+}
+
+func trimHint(text, hint string) string {
+	if tail := " (" + hint + ")"; len(text) > len(tail) && text[len(text)-len(tail):] == tail {
+		return text[:len(text)-len(tail)]
+	}
+	return text
+}
