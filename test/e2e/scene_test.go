@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -169,6 +170,15 @@ func (s *scene) begin(on *host, spec simgitlab.JobSpec) int64 {
 	id := s.queue(on, spec)
 	s.awaitJob(id, 15*time.Second, "begin", func(j simgitlab.JobRecord) bool { return j.Heard })
 	return id
+}
+
+// awaitContainer waits until a job's container runs: about a second after its assignment,
+// while GitLab hears of it only with the first patch.
+func (s *scene) awaitContainer(on *host, id int64) {
+	s.t.Helper()
+	s.await(15*time.Second, "the job's container", func() (bool, error) {
+		return strings.Contains(on.run("podman ps --format '{{.Names}}'"), jobContainer(id)), nil
+	})
 }
 
 // awaitJob waits until a job is as wanted.

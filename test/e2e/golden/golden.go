@@ -42,7 +42,11 @@ func Ensure(ctx context.Context, log io.Writer) (Tree, error) {
 		return Tree{}, err
 	}
 	b := builder{ctx: ctx, pool: pool, log: log}
-	return b.tree()
+	tree, err := b.tree()
+	if err != nil {
+		return Tree{}, err
+	}
+	return tree, b.prune(tree)
 }
 
 type builder struct {

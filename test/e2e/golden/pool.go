@@ -9,6 +9,7 @@ import (
 	"sort"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // CacheDir is where the pool lives: outside every clone, because making the tree takes
@@ -55,6 +56,31 @@ func mountPool(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return dir, command(ctx, "mount", "-o", "loop,noatime", file, dir)
+}
+
+// keepUnused is how long a golden tree of another recipe stays after its last use.
+const keepUnused = 7 * 24 * time.Hour
+
+// prune marks the tree as used and removes those that nobody has used for long.
+func (b *builder) prune(tree Tree) error {
+	now := time.Now()
+	if err := os.Chtimes(tree.Root, now, now); err != nil {
+		return err
+	}
+	others, err := filepath.Glob(filepath.Join(b.pool, "golden-*"))
+	if err != nil {
+		return err
+	}
+	for _, other := range others {
+		info, err := os.Stat(other)
+		if err != nil || now.Sub(info.ModTime()) < keepUnused {
+			continue
+		}
+		if err := DeleteSubvolume(b.ctx, other); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func makePool(ctx context.Context, file string) error {

@@ -2,17 +2,13 @@ package machines
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 
 	"gitlab.com/sluice-runners/sluice/test/e2e/golden"
 )
@@ -52,13 +48,6 @@ type World struct {
 func (w *World) Dir() string { return filepath.Join(StateDir, w.Name) }
 
 func (w *World) cloud() namespace { return namespace(namePrefix + w.Name) }
-
-// Lease is the maker's hold on a world that is not persistent. When the process ends,
-// however it ends, the hold is gone and the world is anybody's to sweep.
-type Lease struct{ file *os.File }
-
-// Release gives the hold back.
-func (l *Lease) Release() { _ = l.file.Close() }
 
 // Make makes an empty world with its network. A world of that name must not exist.
 func Make(ctx context.Context, name string, tree golden.Tree, settings Settings) (*World, *Lease, error) {
@@ -112,44 +101,6 @@ func Open(name string) (*World, error) {
 	return &World{Name: name, Settings: saved.Settings, tree: saved.Tree}, err
 }
 
-// takeLease holds the world for this process; syscall.EWOULDBLOCK if another does.
-func takeLease(dir string) (*Lease, error) {
-	file, err := os.OpenFile(filepath.Join(dir, "lease"), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own directory
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return &Lease{file}, nil
-}
-
-// lockWorlds serializes the making and sweeping of worlds over all processes.
-func lockWorlds() (unlock func(), err error) {
-	if err := os.MkdirAll(StateDir, 0o700); err != nil {
-		return nil, err
-	}
-	return lockFile(filepath.Join(StateDir, "lock"))
-}
-
-// lock serializes changes to the world's machines over all processes.
-func (w *World) lock() (unlock func(), err error) {
-	return lockFile(filepath.Join(w.Dir(), "lock"))
-}
-
-func lockFile(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // our own directory
-	if err != nil {
-		return nil, err
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
-		_ = file.Close()
-		return nil, err
-	}
-	return func() { _ = file.Close() }, nil
-}
-
 // Down ends every machine and process of the world and removes all of it. It goes on
 // after an error, and may be repeated.
 func (w *World) Down(ctx context.Context) error {
@@ -200,67 +151,21 @@ func Sweep(ctx context.Context) ([]string, error) {
 	return swept, errors.Join(failures...)
 }
 
-// Start runs a program inside the cloud's network until the world goes down; its output
-// goes to logs/NAME.log.
-func (w *World) Start(name string, argv ...string) (Handle, error) {
-	log, err := os.OpenFile(filepath.Join(w.Dir(), "logs", name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// SweepDisks removes the disks of worlds that are gone without a trace, as after a reboot
+// of this host.
+func SweepDisks(ctx context.Context, tree golden.Tree) error {
+	unlock, err := lockWorlds()
 	if err != nil {
-		return Handle{}, err
+		return err
 	}
-	defer func() { _ = log.Close() }()
-	cmd := exec.Command("nsenter", w.InCloud(argv...)[1:]...) //nolint:gosec,noctx // outlives the caller on purpose
-	cmd.Stdout, cmd.Stderr = log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if err := cmd.Start(); err != nil {
-		return Handle{}, err
-	}
-	handle := HandleOf(cmd.Process.Pid)
-	go func() { _ = cmd.Wait() }()
-	return handle, writeJSON(filepath.Join(w.Dir(), "service-"+name+".json"), handle)
-}
-
-// InCloud yields the command line that runs argv inside the cloud's network, and only
-// that: files, processes and users stay the host's.
-func (w *World) InCloud(argv ...string) []string {
-	return append([]string{"nsenter", "--net=" + w.cloud().path(), "--"}, argv...)
-}
-
-// DialContext connects from inside the cloud's network; address must be IP:port.
-func (w *World) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
-	return w.cloud().dial(ctx, network, address)
-}
-
-func (w *World) services() []Handle {
-	files, _ := filepath.Glob(filepath.Join(w.Dir(), "service-*.json"))
-	var handles []Handle
-	for _, file := range files {
-		var handle Handle
-		if readJSON(file, &handle) == nil {
-			handles = append(handles, handle)
+	defer unlock()
+	disks, err := filepath.Glob(filepath.Join(tree.Pool, "machines", "*.i-*"))
+	failures := []error{err}
+	for _, disk := range disks {
+		world, _, _ := strings.Cut(filepath.Base(disk), ".")
+		if !fileExists(filepath.Join(StateDir, world)) {
+			failures = append(failures, golden.DeleteSubvolume(ctx, disk))
 		}
 	}
-	return handles
-}
-
-func writeJSON(path string, value any) error {
-	content, err := json.MarshalIndent(value, "", "  ")
-	if err != nil {
-		return err
-	}
-	tmp := path + ".new"
-	if err := os.WriteFile(tmp, content, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
-}
-
-func readJSON(path string, value any) error {
-	content, err := os.ReadFile(path) //nolint:gosec // our own directory
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(content, value); err != nil {
-		return fmt.Errorf("%s: %w", strings.TrimPrefix(path, StateDir+"/"), err)
-	}
-	return nil
+	return errors.Join(failures...)
 }

@@ -54,6 +54,9 @@ func Set(ctx context.Context, o Options) (*Stage, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := machines.SweepDisks(ctx, tree); err != nil {
+		return nil, err
+	}
 	world, lease, err := machines.Make(ctx, o.Name, tree, machines.Settings{Persistent: o.Persistent})
 	if err != nil {
 		return nil, err
