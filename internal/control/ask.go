@@ -23,7 +23,7 @@ func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	inserted, err := c.Store.Insert(ctx, ops, key(in), func(list []Inserted) error { return refuseOthers(in, list) })
+	inserted, err := c.Store.Insert(ctx, ops, key(in), func(list []Inserted) error { return c.judge(in, list) })
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func check(spec fleet.Spec, in Intent) error {
 // GitLab token nor a runner token there is no second source at all
 // (design.md section 4.2).
 func evidenceFor(spec fleet.Spec, in Intent) error {
-	if spec.HasGitLab || spec.HasRunnerToken || in.NoDrain || in.Kind == fleet.KindUndrain {
+	if spec.HasGitLab || spec.HasRunnerToken || in.NoDrain || !in.kind().Drains() {
 		return nil
 	}
 	return fleet.Errorf(fleet.CodeForbidden, "fleet %s has neither a GitLab token nor a runner token: nothing could be proven about a %s", spec.Name, in.Kind).
@@ -87,11 +87,7 @@ func (c *Control) operations(spec fleet.Spec, in Intent) ([]fleet.Operation, err
 	if err := policy.Validate(); err != nil {
 		return nil, err
 	}
-	kind := in.Kind
-	if kind == fleet.KindCreate && in.Replace {
-		kind = fleet.KindRecreate
-	}
-	now := c.Clock.Now()
+	kind, now := in.kind(), c.Clock.Now()
 	ops := make([]fleet.Operation, len(in.VMs))
 	for i, vm := range in.VMs {
 		id, err := fleet.NewOperationID(c.Random)
@@ -108,24 +104,6 @@ func (c *Control) operations(spec fleet.Spec, in Intent) ([]fleet.Operation, err
 		}
 	}
 	return ops, nil
-}
-
-// refuseOthers accepts an unfinished operation in the way only if it is of the
-// same kind and target.
-func refuseOthers(in Intent, list []Inserted) error {
-	kind := in.Kind
-	if kind == fleet.KindCreate && in.Replace {
-		kind = fleet.KindRecreate
-	}
-	for _, got := range list {
-		op := got.Operation
-		if got.New || (op.Kind == kind && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain) {
-			continue
-		}
-		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
-			WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
-	}
-	return nil
 }
 
 // key digests what was asked, so that a key cannot be reused for something else.

@@ -28,15 +28,16 @@ func (c *Control) resume(ctx context.Context, id, image string, by fleet.Actor) 
 		what += " with image " + image
 	}
 	return c.change(ctx, id, by, what, func(op *fleet.Operation) error {
+		op.NotBefore = op.UpdatedAt
 		if image != "" {
-			if !op.Held && op.Phase != fleet.PhaseCreating {
-				return fleet.Errorf(fleet.CodeConflict, "%s is %s: an image can be changed only while it is held in creating", op.ID, op.Phase)
+			if op.Phase != fleet.PhaseCreating || op.Create.Token != "" {
+				return fleet.Errorf(fleet.CodeConflict, "%s is %s: an image can be changed only in creating, between two attempts", op.ID, op.Phase).
+					WithHint("wait until the attempt has ended: `sluice op watch %s`", op.ID)
 			}
 			op.Request.Image = image
 			op.Create.Prepared = fleet.Prepared{}
 		}
 		op.Held = false
-		op.NotBefore = op.UpdatedAt
 		return nil
 	})
 }

@@ -29,11 +29,14 @@ func (c *Control) Plan(ctx context.Context, in Intent) ([]Answer, error) {
 			list[i] = Inserted{Operation: others[0]}
 		}
 	}
-	if err := refuseOthers(in, list); err != nil {
+	if err := c.judge(in, list); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer, len(list))
 	for i, got := range list {
+		if got.Ended != nil {
+			got = Inserted{Operation: ops[i], New: true}
+		}
 		answers[i] = Answer{Operation: got.Operation, Attached: !got.New}
 		if got.New {
 			answers[i].Operation.ID = "" // it will have one when it is asked for

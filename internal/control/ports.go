@@ -30,6 +30,9 @@ type Filter struct {
 type Inserted struct {
 	Operation fleet.Operation // the new one, or the unfinished one that is in the way
 	New       bool
+	// Ended is set by accept where the one in the way gives way: it is stored
+	// as given, and the new operation is inserted in its place.
+	Ended *fleet.Operation
 }
 
 // Store is what control needs of the truth.
@@ -37,8 +40,9 @@ type Store interface {
 	// Insert stores operations that nobody has begun, in one transaction with
 	// the key and a FactAsked for each. Where a VM has an unfinished operation,
 	// nothing is inserted for it and that one is yielded. If accept refuses a
-	// result (asked before the commit), nothing at all is stored. A key that was
-	// used before yields what it yielded then; with another body CodeConflict.
+	// result (asked before the commit), nothing at all is stored; it may also set
+	// Ended. A key that was used before yields what it yielded then; with another
+	// body CodeConflict.
 	Insert(ctx context.Context, ops []fleet.Operation, key Key, accept func([]Inserted) error) ([]Inserted, error)
 	Operation(ctx context.Context, id string) (*fleet.Operation, error)
 	UpdateOperation(ctx context.Context, op *fleet.Operation, facts []fleet.Fact, vm *fleet.VM, chores []fleet.Chore) error

@@ -48,12 +48,41 @@ func (s *Store) Insert(ctx context.Context, ops []fleet.Operation, key control.K
 				return err
 			}
 		}
+		for i := range results {
+			if err := giveWay(ctx, tx, &results[i], ops[i]); err != nil {
+				return err
+			}
+		}
 		return s.remember(ctx, tx, key, results)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return results, nil
+}
+
+// giveWay ends the operation in the way, if accept said so, and inserts the
+// new one in its place.
+func giveWay(ctx context.Context, tx *sql.Tx, got *control.Inserted, op fleet.Operation) error {
+	if got.Ended == nil {
+		return nil
+	}
+	ended := *got.Ended
+	before := ended.Revision
+	ended.Revision++
+	if err := replaceOperation(ctx, tx, &ended, before); err != nil {
+		return err
+	}
+	fact := fleet.Fact{
+		At: ended.UpdatedAt, Operation: ended.ID, Fleet: ended.Fleet, VM: ended.VM,
+		Kind: fleet.FactPhase, Phase: ended.Phase, Text: fmt.Sprintf("%s: superseded by %s", ended.Phase, op.ID),
+	}
+	if err := appendFacts(ctx, tx, []fleet.Fact{fact}); err != nil {
+		return err
+	}
+	fresh, err := insertOne(ctx, tx, op)
+	*got = fresh
+	return err
 }
 
 func insertOne(ctx context.Context, tx *sql.Tx, op fleet.Operation) (control.Inserted, error) {
