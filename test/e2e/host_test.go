@@ -105,7 +105,7 @@ func (h *host) reboot() {
 	h.scene.await(60*time.Second, h.Name+" to be back from its reboot", func() (bool, error) {
 		cmd, err := h.scene.World.Inside(h.scene.ctx, h.Machine, "/bin/sh", "-c", bootID)
 		if err != nil {
-			return false, nil //nolint:nilerr // it is down
+			return false, nil
 		}
 		out, err := cmd.Output()
 		return err == nil && len(out) > 0 && strings.TrimSpace(string(out)) != before, nil

@@ -7,6 +7,7 @@ package e2e_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -40,11 +41,26 @@ func onStage(m *testing.M) int {
 		return 1
 	}
 	programs = filepath.Dir(home.Program("sluice"))
-	code := m.Run()
+	code := runScenarios(m)
 	if err := home.Strike(context.Background()); err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, "cannot strike the stage:", err)
 		return 1
 	}
+	return code
+}
+
+// sideBySide is how many scenarios run at once: they wait far more than they work.
+const sideBySide = "4"
+
+func runScenarios(m *testing.M) int {
+	flag.Parse()
+	asked := false
+	flag.Visit(func(f *flag.Flag) { asked = asked || f.Name == "test.parallel" })
+	if !asked {
+		_ = flag.Set("test.parallel", sideBySide)
+	}
+	code := m.Run()
+	reportGaps(os.Stderr)
 	return code
 }
 

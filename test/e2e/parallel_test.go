@@ -66,5 +66,6 @@ func (s *scene) mustAllBeDone(hosts []*host, jobs []int64) {
 	for i, h := range hosts {
 		s.mustHaveSucceeded(jobs[i])
 		s.mustBeNew(h, "v2")
+		s.measure(h)
 	}
 }

@@ -140,17 +140,6 @@ func (s *scene) deletion(instance string) machines.Visit {
 	return found[0]
 }
 
-// exitedAt yields when the runner's process had ended, as systemd noted it, from what the
-// delete found.
-func exitedAt(t *testing.T, v machines.Visit) time.Time {
-	t.Helper()
-	at, err := time.Parse("Mon 2006-01-02 15:04:05.000000 MST", v.Runner["ExecMainExitTimestamp"])
-	if err != nil {
-		t.Fatalf("the delete found the runner as %v: %v", v.Runner, err)
-	}
-	return at
-}
-
 // queue puts a job in the queue, for one host if it is not nil.
 func (s *scene) queue(on *host, spec simgitlab.JobSpec) int64 {
 	s.t.Helper()

@@ -55,7 +55,7 @@ func (s *scene) start(args ...string) *command {
 	s.t.Helper()
 	argv := s.World.InCloud(append([]string{s.Program("sluice"), "--config", s.config}, args...)...)
 	c := &command{scene: s, out: &output{}, done: make(chan struct{})}
-	c.cmd = exec.CommandContext(s.ctx, argv[0], argv[1:]...) //nolint:gosec // the binary under test
+	c.cmd = exec.CommandContext(s.ctx, argv[0], argv[1:]...)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.out
 	c.cmd.Env = append(os.Environ(), "NO_COLOR=1")
 	c.cmd.WaitDelay = time.Second

@@ -98,7 +98,7 @@ func (c *coordinator) requestJob(ctx context.Context) (*job, error) {
 		return &assigned, nil
 	case http.StatusNoContent:
 		c.lastUpdate = resp.Header.Get("X-GitLab-Last-Update")
-		return nil, nil //nolint:nilnil // no job is no error
+		return nil, nil
 	default:
 		return nil, fmt.Errorf("jobs/request: %s", resp.Status)
 	}
@@ -113,7 +113,7 @@ func (c *coordinator) update(ctx context.Context, j *job, r result) (answer, err
 		body["failure_reason"] = r.FailureReason
 		body["exit_code"] = r.ExitCode
 	}
-	return c.answer(c.send(ctx, http.MethodPut, "/jobs/"+strconv.FormatInt(j.ID, 10), jsonBody(body), nil))
+	return c.tell(ctx, http.MethodPut, jobPath(j), jsonBody(body), nil)
 }
 
 // patchTrace appends chunk, which begins at offset, to the job's trace.
@@ -123,10 +123,14 @@ func (c *coordinator) patchTrace(ctx context.Context, j *job, chunk []byte, offs
 		"Content-Range": {fmt.Sprintf("%d-%d", offset, offset+len(chunk)-1)},
 		"Content-Type":  {"text/plain"},
 	}
-	return c.answer(c.send(ctx, http.MethodPatch, "/jobs/"+strconv.FormatInt(j.ID, 10)+"/trace", bytes.NewReader(chunk), header))
+	return c.tell(ctx, http.MethodPatch, jobPath(j)+"/trace", bytes.NewReader(chunk), header)
 }
 
-func (c *coordinator) answer(resp *http.Response, err error) (answer, error) {
+func jobPath(j *job) string { return "/jobs/" + strconv.FormatInt(j.ID, 10) }
+
+// tell sends an update and reads the reply's headers.
+func (c *coordinator) tell(ctx context.Context, method, path string, body io.Reader, header http.Header) (answer, error) {
+	resp, err := c.send(ctx, method, path, body, header)
 	if err != nil {
 		return answer{}, err
 	}

@@ -14,12 +14,12 @@ import (
 // else a keyed hash of the machine id, written there. A host keeps it over restarts and
 // reboots; one made anew from an image without a machine id gets a new one.
 func systemID(file, machineIDFile string) (string, error) {
-	if known, err := os.ReadFile(file); err == nil && len(known) > 0 { //nolint:gosec // beside the config
+	if known, err := os.ReadFile(file); err == nil && len(known) > 0 {
 		return strings.TrimSpace(string(known)), nil
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
-	machine, err := os.ReadFile(machineIDFile) //nolint:gosec // /etc/machine-id
+	machine, err := os.ReadFile(machineIDFile)
 	if err != nil {
 		return "", err
 	}

@@ -25,7 +25,7 @@ func main() {
 	listener, err := config.Listen(ctx, "tcp", *listen)
 	if err != nil {
 		slog.Error("cannot listen", "address", *listen, "error", err)
-		os.Exit(1) //nolint:gocritic // stop has nothing left to do
+		os.Exit(1)
 	}
 	slog.Info("GitLab is up", "address", listener.Addr().String())
 	server := simgitlab.New(simgitlab.Config{Now: time.Now, LongPoll: *hold})

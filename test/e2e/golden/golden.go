@@ -50,7 +50,7 @@ func Ensure(ctx context.Context, log io.Writer) (Tree, error) {
 }
 
 type builder struct {
-	ctx     context.Context //nolint:containedctx // lives for one call of Ensure
+	ctx     context.Context
 	pool    string
 	log     io.Writer
 	scripts string

@@ -10,7 +10,7 @@ import (
 
 // PowerOn starts a machine that is off.
 func (w *World) PowerOn(m *Machine) error {
-	log, err := os.OpenFile(filepath.Join(w.Dir(), "logs", m.Name+"."+m.ID+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // our own directory
+	log, err := os.OpenFile(filepath.Join(w.Dir(), "logs", m.Name+"."+m.ID+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}

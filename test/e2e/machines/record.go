@@ -20,7 +20,7 @@ func writeJSON(path string, value any) error {
 }
 
 func readJSON(path string, value any) error {
-	content, err := os.ReadFile(path) //nolint:gosec // our own directory
+	content, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}

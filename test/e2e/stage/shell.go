@@ -5,12 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"golang.org/x/crypto/ssh"
-
-	"os"
 
 	"gitlab.com/sluice-runners/sluice/test/e2e/machines"
 )

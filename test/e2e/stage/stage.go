@@ -163,7 +163,7 @@ func (s *Stage) makeKey(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("make the login key: %w: %s", err, out)
 	}
-	public, err := os.ReadFile(file + ".pub") //nolint:gosec // our own path
+	public, err := os.ReadFile(file + ".pub")
 	return string(public), err
 }
 

@@ -39,7 +39,7 @@ func main() {
 		if len(os.Args) > 1 && os.Args[1] == v.name {
 			if err := v.run(ctx, os.Args[2:]); err != nil {
 				_, _ = fmt.Fprintln(os.Stderr, "e2e "+v.name+":", err)
-				os.Exit(1) //nolint:gocritic // stop has nothing left to do
+				os.Exit(1)
 			}
 			return
 		}
