@@ -1,0 +1,56 @@
+# One reading of the host: unit, drop-in, boot id, system_id, containers. The
+# containers come last: what is gone before them was gone when they were read.
+reading() {
+    field boot_id "$(boot_id)"
+    field system_id "$(system_id "${config%/*}")"
+    answer=$(systemctl show "$unit" --property="LoadState,ActiveState,SubState,Result,MainPID,$drain_values" 2>/dev/null)
+    printf '%s\n' "$answer" | sed -n '/=/s/^/unit./p'
+    if [ -e "$dropin" ]; then
+        field dropin.present yes
+        field dropin.owner "$(note owner "$dropin")"
+        field dropin.operation "$(note operation "$dropin")"
+        field dropin.number "$(note number "$dropin")"
+    else
+        field dropin.present no
+    fi
+    deviations "$answer" | lines dropin.deviation
+    containers
+}
+
+# system_id DIRECTORY: as gitlab-runner keeps it beside config.toml.
+system_id() { read_file "$root$1/.runner_system_id" | tr -d '[:space:]'; }
+
+# read_file FILE: with sudo only where it is needed; nothing if it is not there.
+read_file() {
+    if [ -r "$1" ]; then
+        cat "$1"
+    elif [ ! -x "${1%/*}" ] || [ -e "$1" ]; then
+        as_root cat "$1" 2>/dev/null
+    fi
+}
+
+# containers of the runner's user. Root's own list is empty with status 0: a
+# false idle.
+containers() {
+    exec 3>&1
+    said=$({
+        list=$(as_runner timeout -k 1 8 podman ps --format json)
+        status=$?
+        [ "$status" -ne 0 ] || printf '%s\n' "$list" | lines podman.line >&3
+        exit "$status"
+    } 2>&1)
+    field podman.status "$?"
+    field podman.error "$(first_line "$said")"
+    exec 3>&-
+}
+
+as_runner() {
+    if [ "$(id -un)" = "$runner_user" ]; then
+        "$@"
+    elif [ "$(id -u)" -eq 0 ]; then
+        home=$(getent passwd "$runner_user" | cut -d: -f6)
+        runuser -u "$runner_user" -- env -u XDG_RUNTIME_DIR -u DBUS_SESSION_BUS_ADDRESS "HOME=$home" "$@"
+    else
+        sudo -n -u "$runner_user" "$@"
+    fi
+}
