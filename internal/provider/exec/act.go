@@ -16,6 +16,10 @@ import (
 // that a quick script needs no second call.
 const startHold = 2 * time.Second
 
+// leftGrace is what processes left behind by a command get between TERM and
+// KILL.
+const leftGrace = 2 * time.Second
+
 // settle is how long after its command's end an effect may stay unseen by
 // describe before the attempt counts as failed.
 const settle = 2 * time.Minute
@@ -103,7 +107,7 @@ func (p *Provider) act(ctx context.Context, req request, e effect) (engine.Progr
 		return engine.Progress{}, err
 	}
 	p.log.InfoContext(ctx, "a command was started", "fleet", req.Fleet, "vm", req.VM, "verb", string(req.Verb), "op", req.Operation, "pid", s.PID)
-	hold := time.NewTimer(startHold)
+	hold := time.NewTimer(p.hold)
 	defer hold.Stop()
 	select {
 	case <-ended:
@@ -121,7 +125,7 @@ func (p *Provider) turn(vm string) *sync.Mutex {
 // look says how a session is, and judges it once it has ended.
 func (p *Provider) look(ctx context.Context, req request, s *session, e effect) (engine.Progress, error) {
 	if s.VM != req.VM || s.Instance != req.Instance {
-		return engine.Progress{}, fleet.Errorf(fleet.CodeInvalid, "%s: token %s was used for instance %q before, now for %q", s.VM, req.Token, s.Instance, req.Instance)
+		return engine.Progress{}, fleet.Errorf(fleet.CodeInvalid, "%s: token %s was used for instance %q before, now for %q", p.subject(req), req.Token, s.Instance, req.Instance)
 	}
 	st, err := s.state()
 	if err != nil {
@@ -136,7 +140,7 @@ func (p *Provider) look(ctx context.Context, req request, s *session, e effect) 
 			return engine.Progress{}, err
 		}
 	}
-	if err := p.endSession(ctx, s, startHold); err != nil { // what it left behind
+	if err := p.endSession(ctx, s, leftGrace); err != nil { // what it left behind
 		return engine.Progress{}, err
 	}
 	end := ending{outcome: s.outcome(), at: p.clock.Now()}
@@ -213,7 +217,7 @@ func (p *Provider) lives(ctx context.Context, s *session) (bool, error) {
 		return false, err
 	}
 	if st != stateRunning {
-		return false, p.endSession(ctx, s, startHold)
+		return false, p.endSession(ctx, s, leftGrace)
 	}
 	if why := p.overdue(s); why != "" {
 		return false, p.expire(ctx, s, why)

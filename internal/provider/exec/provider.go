@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -22,6 +23,7 @@ type Provider struct {
 	spec    json.RawMessage
 	clock   engine.Clock
 	log     *slog.Logger
+	hold    time.Duration // startHold, shorter in tests
 	secrets atomic.Pointer[[]string]
 	turns   sync.Map // VM name → *sync.Mutex: acts on one VM take turns
 }
@@ -35,7 +37,7 @@ func New(cfg Config, clock engine.Clock, log *slog.Logger) (*Provider, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	p := &Provider{cfg: cfg, clock: clock, log: log}
+	p := &Provider{cfg: cfg, clock: clock, log: log, hold: startHold}
 	if cfg.Spec != nil {
 		spec, err := json.Marshal(cfg.Spec)
 		if err != nil {
@@ -103,17 +105,16 @@ func (p *Provider) instances(ctx context.Context, req request) ([]fleet.Instance
 	return list, nil
 }
 
-// readFailure keeps the kinds that a look can have. Not found is none of
-// them.
+// readFailure makes the error of a look that failed. A look refuses nothing
+// and finds nothing: but for a missing right, its outcome is unknown.
 func (p *Provider) readFailure(req request, o outcome) error {
 	err := p.failure(req, o)
-	switch err.Code {
-	case fleet.CodeInvalid, fleet.CodeForbidden, fleet.CodeUnavailable:
-		return err
-	case fleet.CodeNotFound:
+	if err.Code == fleet.CodeNotFound {
 		err = p.withLog(err, `absence is exit status 0 with {"instances": []}`, o.log)
 	}
-	err.Code = fleet.CodeUnavailable
+	if err.Code != fleet.CodeForbidden {
+		err.Code = fleet.CodeUnavailable
+	}
 	return err
 }
 

@@ -71,14 +71,20 @@ func loadSession(dir string) (*session, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fleet.Errorf(fleet.CodeUnavailable, "a session of an earlier command cannot be read: %w", err)
+		return nil, fleet.Errorf(fleet.CodeUnavailable, "%s: the record of an earlier command cannot be read: %w", refOf(dir), err)
 	}
 	s := &session{dir: dir}
 	if err := json.Unmarshal(raw, s); err != nil || s.PID <= 1 {
-		return nil, fleet.Errorf(fleet.CodeUnavailable, "the record of an earlier command is damaged: %s", dir).
+		return nil, fleet.Errorf(fleet.CodeUnavailable, "%s: the record of an earlier command is damaged: %s", refOf(dir), dir).
 			WithHint("see that no command for this VM runs, then remove that directory")
 	}
 	return s, nil
+}
+
+// refOf yields the VM of a session's directory, FLEET/vms/VM/sessions/KEY.
+func refOf(dir string) fleet.Ref {
+	vm := filepath.Dir(filepath.Dir(dir))
+	return fleet.Ref{Fleet: filepath.Base(filepath.Dir(filepath.Dir(vm))), VM: filepath.Base(vm)}
 }
 
 // state looks at the result first, then for living processes, and once more
@@ -90,7 +96,7 @@ func (s *session) state() (state, error) {
 		}
 		pids, err := s.members()
 		if err != nil {
-			return "", fleet.Errorf(fleet.CodeUnavailable, "%s: whether %s lives cannot be seen: %w", s.VM, s, err)
+			return "", fleet.Errorf(fleet.CodeUnavailable, "%s: whether %s lives cannot be seen: %w", refOf(s.dir), s, err)
 		}
 		if len(pids) > 0 {
 			return stateRunning, nil
@@ -107,7 +113,7 @@ func (s *session) result() (int, bool, error) {
 		return 0, false, nil
 	}
 	if err != nil {
-		return 0, false, fleet.Errorf(fleet.CodeUnavailable, "%s: the result of %s cannot be read: %w", s.VM, s, err)
+		return 0, false, fleet.Errorf(fleet.CodeUnavailable, "%s: the result of %s cannot be read: %w", refOf(s.dir), s, err)
 	}
 	line, whole := strings.CutSuffix(string(raw), "\n")
 	code, err := strconv.Atoi(line)

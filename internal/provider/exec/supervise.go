@@ -72,7 +72,7 @@ func (p *Provider) start(ctx context.Context, req request, dir string) (*session
 	err = cmd.Start()
 	_ = hear.Close()
 	if err != nil {
-		return nil, nil, fleet.Errorf(fleet.CodeUnavailable, "%s: the %s command cannot be started: %w", req.VM, req.Verb, err)
+		return nil, nil, fleet.Errorf(fleet.CodeUnavailable, "%s: the %s command cannot be started: %w", p.subject(req), req.Verb, err)
 	}
 	ended := make(chan struct{})
 	go func() {
@@ -127,7 +127,7 @@ func (p *Provider) record(req request, dir string, pid int) (*session, error) {
 }
 
 func (p *Provider) noState(vm string, err error) error {
-	return fleet.Errorf(fleet.CodeUnavailable, "%s: the command was not started, its session cannot be recorded: %w", vm, err).
+	return fleet.Errorf(fleet.CodeUnavailable, "%s: the command was not started, its session cannot be recorded: %w", fleet.Ref{Fleet: p.cfg.Fleet, VM: vm}, err).
 		WithHint("see that %s is writable and its disk not full", p.cfg.StateDir)
 }
 
@@ -143,7 +143,7 @@ func (p *Provider) expire(ctx context.Context, s *session, why string) error {
 
 func (p *Provider) endSession(ctx context.Context, s *session, grace time.Duration) error {
 	if err := s.end(ctx, grace); err != nil {
-		return fleet.Errorf(fleet.CodeUnavailable, "%s: %s cannot be ended: %w", s.VM, s, err).
+		return fleet.Errorf(fleet.CodeUnavailable, "%s: %s cannot be ended: %w", refOf(s.dir), s, err).
 			WithHint("end it by hand; the next look goes on")
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -185,6 +186,61 @@ func (w *toy) HoldActs(t *testing.T, hold bool) {
 	t.Helper()
 	w.flag(t, "hold-create", hold)
 	w.flag(t, "hold-delete", hold)
+	if !hold {
+		w.flag(t, "hold-answer", false)
+	}
+}
+
+// live yields the VM's only session and fails unless there is one.
+func live(t *testing.T, p *Provider, vm string) *session {
+	t.Helper()
+	running, err := p.running(t.Context(), vm)
+	if err != nil || len(running) != 1 {
+		t.Fatalf("%d commands run for %s, error %v; want one", len(running), vm, err)
+	}
+	return running[0]
+}
+
+// kill ends every process of a session without warning, the supervisor first,
+// and returns when they are gone.
+func kill(t *testing.T, s *session) {
+	t.Helper()
+	eventually(t, "the session to be gone", func() bool {
+		pids, err := s.members()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(pids) > 0 {
+			_ = s.signal(syscall.SIGKILL)
+		}
+		return len(pids) == 0
+	})
+}
+
+func wantCode(t *testing.T, err error, code fleet.Code) {
+	t.Helper()
+	if got := fleet.CodeOf(err); got != code {
+		t.Fatalf("code %q, want %q (error: %v)", got, code, err)
+	}
+}
+
+func wantText(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("the error does not say %q: %v", word, err)
+		}
+	}
+}
+
+// script writes an executable shell script and yields its path.
+func script(t *testing.T, body string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "command.sh")
+	if err := os.WriteFile(path, []byte("#!/bin/sh\n"+body+"\n"), 0o700); err != nil { //nolint:gosec // a command
+		t.Fatal(err)
+	}
+	return path
 }
 
 type wallClock struct{}
@@ -223,6 +279,7 @@ func newProvider(t *testing.T, cfg Config) *Provider {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p.hold = 100 * time.Millisecond
 	return p
 }
 

@@ -27,6 +27,7 @@ func deleteIsObserved(t *testing.T, s Setup) {
 }
 
 func deleteSparesTwin(t *testing.T, s Setup) {
+	needTwins(t, s)
 	old, twin := s.World.Appear(t, "vm-1", nil), s.World.Appear(t, "vm-1", nil)
 	mustDelete(t, s, deletion(s, "vm-1", operation(1), 1, old))
 	wantOne(t, s, "vm-1", twin)

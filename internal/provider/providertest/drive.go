@@ -127,3 +127,19 @@ func able[T any](t *testing.T, s Setup) T {
 	}
 	return ability
 }
+
+// needTwins skips a case that needs two instances of one name.
+func needTwins(t *testing.T, s Setup) {
+	t.Helper()
+	if s.UniqueNames {
+		t.Skip("the cloud itself refuses a second instance of a name")
+	}
+}
+
+// needImages skips a case that needs a cloud which can be asked for images.
+func needImages(t *testing.T, s Setup) {
+	t.Helper()
+	if s.NoImage == "" {
+		t.Skip("this cloud cannot be asked for images")
+	}
+}

@@ -42,11 +42,13 @@ func prepareChangesNothing(t *testing.T, s Setup) {
 }
 
 func imageMissing(t *testing.T, s Setup) {
+	needImages(t, s)
 	_, err := s.Machines.Prepare(t.Context(), "vm-1", s.NoImage)
 	wantCode(t, "prepare with a missing image", err, fleet.CodeImageMissing)
 }
 
 func checkLooksAgain(t *testing.T, s Setup) {
+	needImages(t, s)
 	prepared, err := s.Machines.Prepare(t.Context(), "vm-1", s.Image)
 	if err != nil {
 		t.Fatal(err)

@@ -39,6 +39,7 @@ func describedWhole(t *testing.T, s Setup) {
 }
 
 func twinsAreSeen(t *testing.T, s Setup) {
+	needTwins(t, s)
 	a, b := s.World.Appear(t, "vm-1", nil), s.World.Appear(t, "vm-1", nil)
 	list, err := s.Machines.List(t.Context())
 	if err != nil {

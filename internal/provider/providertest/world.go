@@ -64,7 +64,9 @@ type Setup struct {
 	Fleet    string
 	Image    string // a name that prepare resolves
 	Exact    string // what Image resolves to; != Image if the cloud has aliases
-	NoImage  string // a name that does not exist
-	// Dependents says whether an instance has any apart from itself.
-	Dependents bool
+	NoImage  string // a name that does not exist; "" = the cloud cannot be asked
+
+	Dependents  bool // instances have dependents apart from themselves
+	UniqueNames bool // the cloud itself refuses a second instance of a name
+	HidesImage  bool // describe cannot say what an instance was made from
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A cloud whose machines are directories under $TOY. Files there are its
-# faults: fail-VERB (exit code, once), hold-VERB (wait while it exists),
+# faults: fail-VERB (exit code, once), hold-VERB and hold-answer (wait while they exist, before and after the effect),
 # lose-create (answer 5 and make the VM later), unready, keep-disks, blind
 # (answers end in mid-word).
 set -eu
@@ -8,10 +8,13 @@ cd "$TOY"
 cat >"last-$SLUICE_VERB.json"
 echo "$SLUICE_VERB ${SLUICE_VM-} ${SLUICE_INSTANCE-}" >>calls
 
-while [ -e "hold-$SLUICE_VERB" ]; do
-	echo "waiting for hold-$SLUICE_VERB" >&2
-	sleep 0.02
-done
+wait_for() { # FILE
+	while [ -e "$1" ]; do
+		echo "waiting for $1" >&2
+		sleep 0.02
+	done
+}
+wait_for "hold-$SLUICE_VERB"
 if [ -e "fail-$SLUICE_VERB" ]; then
 	code=$(cat "fail-$SLUICE_VERB")
 	rm "fail-$SLUICE_VERB"
@@ -72,12 +75,14 @@ create)
 		exit 5
 	fi
 	mv "new/$id" "vms/$id"
+	wait_for hold-answer
 	printf '{"instance":%s}\n' "$(show "$id")"
 	;;
 delete)
 	[ -d "vms/$SLUICE_INSTANCE" ] || exit 3
 	[ ! -e keep-disks ] || echo "disk of $SLUICE_INSTANCE" >"disks/$SLUICE_INSTANCE"
 	mv "vms/$SLUICE_INSTANCE" "gone/$SLUICE_INSTANCE"
+	wait_for hold-answer
 	echo '{}'
 	;;
 remains)
