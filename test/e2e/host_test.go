@@ -41,7 +41,7 @@ func (h *host) login() {
 	if h.shell != nil {
 		h.shell.Close()
 	}
-	shell, err := h.scene.Login(h.scene.ctx, h.Machine)
+	shell, err := h.scene.Login(h.scene.ctx, h.Machine, stage.Fedora)
 	if err != nil {
 		h.scene.t.Fatal(err)
 	}
@@ -57,6 +57,19 @@ func (h *host) run(script string) string {
 		h.scene.t.Fatalf("%s: %v", h.Name, err)
 	}
 	return out
+}
+
+// ops executes a script as the administrator, over SSH.
+func (h *host) ops(script string) {
+	h.scene.t.Helper()
+	shell, err := h.scene.Login(h.scene.ctx, h.Machine, stage.Ops)
+	if err != nil {
+		h.scene.t.Fatal(err)
+	}
+	defer shell.Close()
+	if out, err := shell.Run(script); err != nil {
+		h.scene.t.Fatalf("%s: %v: %s", h.Name, err, out)
+	}
 }
 
 // root executes a script as root, as somebody does who sits in front of the machine: no

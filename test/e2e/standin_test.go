@@ -34,7 +34,7 @@ func TestPlainStopWithFedorasSettingsCutsTheJob(t *testing.T) {
 	s := newScene(t, "one")
 	h := s.host("one")
 	id := s.begin(h, longJob(time.Minute))
-	h.run("sudo systemctl stop gitlab-runner")
+	h.ops("sudo systemctl stop gitlab-runner")
 	j := s.awaitJob(id, 5*time.Second, "be cut", finished)
 	if j.FailureReason != "runner_interrupted" || j.AfterScriptEnded {
 		t.Errorf("the job ended as %+v", j)
@@ -58,7 +58,7 @@ func TestDropInStopFinishesTheJobAndLosesItOnReboot(t *testing.T) {
 	s := newScene(t, "one")
 	h := s.host("one")
 	id := s.begin(h, longJob(8*time.Second))
-	h.run(handDrain)
+	h.ops(handDrain)
 	h.await("deactivating")
 	h.await("inactive")
 	j := s.mustHaveSucceeded(id)
@@ -76,7 +76,7 @@ func TestKilledRunnerLeavesItsContainer(t *testing.T) {
 	s := newScene(t, "one")
 	h := s.host("one")
 	id := s.begin(h, longJob(time.Second*30))
-	h.run("sudo systemctl kill --signal=KILL --kill-whom=main gitlab-runner")
+	h.ops("sudo systemctl kill --signal=KILL --kill-whom=main gitlab-runner")
 	s.await(15*time.Second, "systemd to start the runner again", func() (bool, error) {
 		return h.unit("NRestarts") == "1" && h.unit("ActiveState") == "active", nil
 	})

@@ -14,14 +14,17 @@ const (
 	ops    = 1001
 )
 
-// anything is the sudoers file of a world that names none.
-const anything = "fedora,ops ALL=(ALL) NOPASSWD: ALL\n"
+// What ops may do always, and fedora in a world without a sudoers file.
+const (
+	opsMayAll    = "ops ALL=(ALL:ALL) NOPASSWD: ALL\n"
+	fedoraMayAll = "fedora ALL=(ALL:ALL) NOPASSWD: ALL\n"
+)
 
 // seed writes what makes a snapshot this machine: what a cloud would hand over with its
 // user data.
 func (w *World) seed(m *Machine, spec Spec) error {
 	root := m.root(w)
-	sudoers := anything
+	sudoers := fedoraMayAll
 	if w.Settings.Sudoers != "" {
 		content, err := os.ReadFile(w.Settings.Sudoers)
 		if err != nil {
@@ -33,6 +36,7 @@ func (w *World) seed(m *Machine, spec Spec) error {
 	files := []seedFile{
 		{"etc/hostname", m.Name + "\n", 0o644, 0},
 		{"etc/e2e-image", spec.Image + "\n", 0o644, 0},
+		{"etc/sudoers.d/ops", opsMayAll, 0o440, 0},
 		{"etc/sudoers.d/sluice", sudoers, 0o440, 0},
 		{"etc/gitlab-runner/config.toml", config, 0o600, fedora},
 		{"home/fedora/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, fedora},

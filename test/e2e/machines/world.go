@@ -29,7 +29,7 @@ type Settings struct {
 	Persistent    bool   `json:"persistent"`     // outlives its maker until Down
 	Program       string `json:"program"`        // the binary whose `supervise WORLD ID` keeps a machine on
 	Runner        string `json:"runner"`         // installed as /usr/local/bin/gitlab-runner
-	Sudoers       string `json:"sudoers"`        // a sudoers file for the login user; "" = may do anything
+	Sudoers       string `json:"sudoers"`        // what the login user fedora may do; "" = anything. ops may do anything always
 	AuthorizedKey string `json:"authorized_key"` // for the users fedora and ops
 	RunnerConfig  string `json:"runner_config"`  // config.toml; {{name}} is the machine's name
 	RunnerID      int64  `json:"runner_id"`      // for people and generated configs

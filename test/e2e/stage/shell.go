@@ -14,22 +14,29 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/e2e/machines"
 )
 
-// Shell is an SSH login on one machine, of the user fedora: what a person at a terminal
-// has. It checks the machine's own host key.
+// Shell is an SSH login on one machine: what a person at a terminal has. It checks the
+// machine's own host key.
 type Shell struct{ client *ssh.Client }
 
-// Login waits until the machine lets somebody in, at most 30 s.
-func (s *Stage) Login(ctx context.Context, m *machines.Machine) (*Shell, error) {
+// The machines' login users: fedora is the runner's and the one Sluice logs in as, with
+// the rights of the project's sudoers file; ops is an administrator.
+const (
+	Fedora = "fedora"
+	Ops    = "ops"
+)
+
+// Login waits until the machine lets the user in, at most 30 s.
+func (s *Stage) Login(ctx context.Context, m *machines.Machine, user string) (*Shell, error) {
 	var shell *Shell
 	var last error
 	err := Await(ctx, 30*time.Second, "sshd on "+m.Name, func(ctx context.Context) (bool, error) {
-		shell, last = s.login(ctx, m.ID)
+		shell, last = s.login(ctx, m.ID, user)
 		return last == nil, nil
 	})
 	return shell, errors.Join(err, last)
 }
 
-func (s *Stage) login(ctx context.Context, id string) (*Shell, error) {
+func (s *Stage) login(ctx context.Context, id, user string) (*Shell, error) {
 	m, err := s.World.Describe(id)
 	if err != nil {
 		return nil, err
@@ -55,7 +62,7 @@ func (s *Stage) login(ctx context.Context, id string) (*Shell, error) {
 		return nil, err
 	}
 	client, channels, requests, err := ssh.NewClientConn(conn, address, &ssh.ClientConfig{
-		User: "fedora", Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
+		User: user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyCallback: ssh.FixedHostKey(host), HostKeyAlgorithms: []string{host.Type()},
 		Timeout: 5 * time.Second,
 	})

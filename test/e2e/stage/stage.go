@@ -90,6 +90,9 @@ func (s *Stage) furnish(ctx context.Context) error {
 	set := &s.World.Settings
 	set.Program, set.Runner = s.Program("e2e"), s.Program("gitlab-runner")
 	set.AuthorizedKey = key
+	if set.Sudoers, err = sudoers(ctx); err != nil {
+		return err
+	}
 	set.RunnerID, set.RunnerToken = simgitlab.DefaultRunnerID, simgitlab.DefaultRunnerToken
 	set.GitLabToken = simgitlab.DefaultUserToken
 	set.RunnerConfig = runnerConfig
@@ -153,6 +156,21 @@ func ModuleRoot(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	return strings.TrimSpace(string(out)), nil
+}
+
+// sudoers yields the project's file for hosts, "" while there is none.
+func sudoers(ctx context.Context) (string, error) {
+	root, err := ModuleRoot(ctx)
+	if err != nil {
+		return "", err
+	}
+	files, err := filepath.Glob(filepath.Join(root, "deploy", "sudoers", "*"))
+	for _, file := range files {
+		if !strings.Contains(filepath.Base(file), ".") {
+			return file, nil
+		}
+	}
+	return "", err
 }
 
 // makeKey makes the world's login key and yields its public half.

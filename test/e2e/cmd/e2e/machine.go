@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"gitlab.com/sluice-runners/sluice/test/e2e/machines"
+	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
 const machineUsage = "create|delete|describe|list|reboot|cut|on|hang|thaw|unplug|plug WORLD …"
@@ -118,13 +119,17 @@ func print(value any, err error) error {
 // machine's own host key.
 func login(_ context.Context, args []string) error {
 	if len(args) < 2 {
-		return errors.New("usage: e2e ssh WORLD NAME [COMMAND…]")
+		return errors.New("usage: e2e ssh WORLD [USER@]NAME [COMMAND…]")
 	}
 	w, err := machines.Open(args[0])
 	if err != nil {
 		return err
 	}
-	m, err := find(w, args[1])
+	user, name, given := strings.Cut(args[1], "@")
+	if !given {
+		user, name = stage.Fedora, args[1]
+	}
+	m, err := find(w, name)
 	if err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func login(_ context.Context, args []string) error {
 	}
 	argv := w.InCloud(append([]string{
 		"ssh", "-q", "-i", filepath.Join(w.Dir(), "id_ed25519"), "-o", "UserKnownHostsFile=" + known,
-		"-o", "StrictHostKeyChecking=yes", "fedora@" + m.Address,
+		"-o", "StrictHostKeyChecking=yes", "-l", user, m.Address,
 	}, args[2:]...)...)
 	program, err := exec.LookPath(argv[0])
 	if err != nil {

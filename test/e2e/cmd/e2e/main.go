@@ -26,7 +26,7 @@ func verbs() []verb {
 		{"up", "leave a GitLab and two machines standing", up},
 		{"down", "end the standing world, and what killed runs left", down},
 		{"machine", machineUsage, machine},
-		{"ssh", "WORLD NAME [COMMAND…]: log in to a machine", login},
+		{"ssh", "WORLD [USER@]NAME [COMMAND…]: log in to a machine (users: fedora, ops)", login},
 		{"provider", "WORLD: the commands of the exec provider, request on stdin", provider},
 		{"supervise", "WORLD ID: keep a machine on (started by create)", supervise},
 	}

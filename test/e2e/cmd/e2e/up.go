@@ -57,7 +57,7 @@ func standUp(ctx context.Context, s *stage.Stage, name string) error {
 	if err != nil {
 		return err
 	}
-	shell, err := s.Login(ctx, m)
+	shell, err := s.Login(ctx, m, stage.Fedora)
 	if err == nil {
 		shell.Close()
 	}
