@@ -41,7 +41,7 @@ var arrows = map[string][]string{
 	"web":                   {"control", "fleet"},
 	"client":                {"fleet", "api"}, // api: the handler itself, when no server runs
 	"ci":                    {"client"},
-	"sim/":                  {"sim/", "fleet"},
+	"sim/":                  {"sim/", "fleet", "engine"}, // engine: the ports that it fills
 	"cli":                   {"app", "client", "fleet", "config", "access", "control", "doctor", "spelling", "api"},
 	"app":                   {"*"},
 }
