@@ -40,7 +40,7 @@ func (c counts) appendTo(path, name string) error {
 }
 
 // numbers are the lines of passing tests that are worth a reader's time.
-var numbers = regexp.MustCompile(`\.go:\d+: .*(\d+ (of \d+ )?(combinations|worlds|kills|mutants)\b|\bp(50|99)\b)`)
+var numbers = regexp.MustCompile(`\d+ (of \d+ )?(combinations|worlds|kills|mutants)\b|\bp(50|99)\b`)
 
 type tally struct {
 	out    io.Writer
@@ -118,6 +118,7 @@ func (t *tally) endPackage(e event, key string) {
 		t.unfinished(e.Package)
 		_, _ = fmt.Fprintf(t.out, "FAIL  %s %.1fs (%s)\n", e.Package, e.Elapsed, *c)
 	case *c != counts{}:
+		t.printNumbers(key)
 		_, _ = fmt.Fprintf(t.out, "ok    %s %.1fs (%s)\n", e.Package, e.Elapsed, *c)
 	}
 }
