@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
+	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
 func TestUndrainInMidJobLosesNothing(t *testing.T) {
@@ -71,6 +72,18 @@ func TestPersonsStartInMidDrainIsStoppedAgain(t *testing.T) {
 	one.await("deactivating")
 	one.root("systemctl start --no-block gitlab-runner") // runs anew when the job is done
 	drain.wait(2*time.Minute, exitDone)
+	s.mustHaveSucceeded(id)
+	s.mustBeNew(one, "v2")
+}
+
+func TestLoginThatIsNotTheRunnersUserSeesTheRunnersContainers(t *testing.T) {
+	s := newScene(t, "one")
+	s.configure(stage.Config{Fleet: fleetName, VMs: []string{"one"}, User: stage.Sluice})
+	one := s.host("one")
+	id := s.begin(one, longJob(15*time.Second))
+	recreate := s.start("recreate", "lab/one", "--image", "v2", "--yes")
+	one.await("deactivating")
+	recreate.wait(2*time.Minute, exitDone)
 	s.mustHaveSucceeded(id)
 	s.mustBeNew(one, "v2")
 }

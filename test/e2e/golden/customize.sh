@@ -18,9 +18,10 @@ in_root() { chroot "$root" "$@"; }
 
 in_root useradd --create-home --shell /bin/bash --uid 1000 fedora
 in_root useradd --create-home --shell /bin/bash --uid 1001 ops
+in_root useradd --create-home --shell /bin/sh --uid 1002 sluice
 # /etc/gitlab-runner is the runner user's: it keeps .runner_system_id there.
 in_root install -d -o fedora -g fedora -m 0755 /etc/gitlab-runner
-for user in fedora ops; do
+for user in fedora ops sluice; do
     in_root install -d -o "$user" -g "$user" -m 0700 "/home/$user/.ssh"
 done
 

@@ -12,6 +12,7 @@ import (
 const (
 	fedora = 1000
 	ops    = 1001
+	sluice = 1002
 )
 
 // What ops may do always, and fedora in a world without a sudoers file.
@@ -37,9 +38,10 @@ func (w *World) seed(m *Machine, spec Spec) error {
 		{"etc/hostname", m.Name + "\n", 0o644, 0},
 		{"etc/e2e-image", spec.Image + "\n", 0o644, 0},
 		{"etc/sudoers.d/ops", opsMayAll, 0o440, 0},
-		{"etc/sudoers.d/sluice", sudoers, 0o440, 0},
+		{"etc/sudoers.d/sluice", forBothLogins(sudoers), 0o440, 0},
 		{"etc/gitlab-runner/config.toml", config, 0o600, fedora},
 		{"home/fedora/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, fedora},
+		{"home/sluice/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, sluice},
 		{"home/ops/.ssh/authorized_keys", w.Settings.AuthorizedKey, 0o600, ops},
 	}
 	for path, content := range spec.Files {
@@ -51,6 +53,17 @@ func (w *World) seed(m *Machine, spec Spec) error {
 		}
 	}
 	return copyProgram(w.Settings.Runner, filepath.Join(root, "usr/local/bin/gitlab-runner"))
+}
+
+// forBothLogins gives the user sluice, who is not the runner's, what fedora may do.
+func forBothLogins(sudoers string) string {
+	var rules strings.Builder
+	for line := range strings.Lines(sudoers) {
+		if rest, ok := strings.CutPrefix(line, "fedora ALL"); ok {
+			rules.WriteString("sluice ALL" + rest)
+		}
+	}
+	return sudoers + rules.String()
 }
 
 type seedFile struct {

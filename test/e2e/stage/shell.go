@@ -18,10 +18,11 @@ import (
 // machine's own host key.
 type Shell struct{ client *ssh.Client }
 
-// The machines' login users: fedora is the runner's and the one Sluice logs in as, with
-// the rights of the project's sudoers file; ops is an administrator.
+// The machines' login users: fedora is the runner's own and sluice is not, both with the
+// rights of the project's sudoers file; ops is an administrator.
 const (
 	Fedora = "fedora"
+	Sluice = "sluice"
 	Ops    = "ops"
 )
 
