@@ -199,7 +199,11 @@ func (s *Server) list(c *call, in *listInput) (*listOutput, error) {
 	}
 	out := &listOutput{Body: Operations{Operations: []Operation{}}}
 	for i := range ops {
-		out.Body.Operations = append(out.Body.Operations, operationView(&ops[i]))
+		view, err := s.whole(c, &ops[i])
+		if err != nil {
+			return nil, err
+		}
+		out.Body.Operations = append(out.Body.Operations, *view)
 	}
 	return out, nil
 }
@@ -209,13 +213,31 @@ func (s *Server) get(c *call, in *idInput) (*operationOutput, error) {
 	if err != nil {
 		return nil, err
 	}
+	view, err := s.whole(c, op)
+	if err != nil {
+		return nil, err
+	}
+	return &operationOutput{Body: *view}, nil
+}
+
+// whole is an operation with what followed it.
+func (s *Server) whole(c *call, op *fleet.Operation) (*Operation, error) {
+	view := operationView(op)
 	chores, err := s.Store.Chores(c, op.ID)
 	if err != nil {
 		return nil, err
 	}
-	view := operationView(op)
 	view.Chores = choreViews(chores)
-	return &operationOutput{Body: view}, nil
+	facts, err := s.Store.Facts(c, 0, op.ID, 1000)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range facts {
+		if f.Kind == fleet.FactOrphan || f.Kind == fleet.FactCut {
+			view.Found = append(view.Found, f.Text)
+		}
+	}
+	return &view, nil
 }
 
 func (s *Server) cancel(c *call, in *idInput) (*operationOutput, error) {

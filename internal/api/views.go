@@ -37,7 +37,8 @@ type Operation struct {
 	New        Incarnation `json:"new" doc:"The VM that came."`
 	Failure    *Failure    `json:"failure,omitempty" doc:"Why it failed, or what it struggles with."`
 	Attached   bool        `json:"attached,omitempty" doc:"It ran already when it was asked for."`
-	Chores     []Chore     `json:"chores,omitempty" doc:"What follows it; only for a single operation."`
+	Chores     []Chore     `json:"chores,omitempty" doc:"What follows it."`
+	Found      []string    `json:"found,omitempty" doc:"Orphaned and cut jobs that were found, with their links."`
 }
 
 // Actor is who asked, from where, and why.

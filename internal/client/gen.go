@@ -46,31 +46,31 @@ func (e AskBodyKind) Valid() bool {
 
 // Defines values for FindingCheck.
 const (
-	Gitlab   FindingCheck = "gitlab"
-	Identity FindingCheck = "identity"
-	Provider FindingCheck = "provider"
-	Reach    FindingCheck = "reach"
-	Sudo     FindingCheck = "sudo"
-	Token    FindingCheck = "token"
-	Units    FindingCheck = "units"
+	FindingCheckGitlab   FindingCheck = "gitlab"
+	FindingCheckIdentity FindingCheck = "identity"
+	FindingCheckProvider FindingCheck = "provider"
+	FindingCheckReach    FindingCheck = "reach"
+	FindingCheckSudo     FindingCheck = "sudo"
+	FindingCheckToken    FindingCheck = "token"
+	FindingCheckUnits    FindingCheck = "units"
 )
 
 // Valid indicates whether the value is a known member of the FindingCheck enum.
 func (e FindingCheck) Valid() bool {
 	switch e {
-	case Gitlab:
+	case FindingCheckGitlab:
 		return true
-	case Identity:
+	case FindingCheckIdentity:
 		return true
-	case Provider:
+	case FindingCheckProvider:
 		return true
-	case Reach:
+	case FindingCheckReach:
 		return true
-	case Sudo:
+	case FindingCheckSudo:
 		return true
-	case Token:
+	case FindingCheckToken:
 		return true
-	case Units:
+	case FindingCheckUnits:
 		return true
 	default:
 		return false
@@ -79,16 +79,16 @@ func (e FindingCheck) Valid() bool {
 
 // Defines values for FindingSeverity.
 const (
-	Error   FindingSeverity = "error"
-	Warning FindingSeverity = "warning"
+	FindingSeverityError   FindingSeverity = "error"
+	FindingSeverityWarning FindingSeverity = "warning"
 )
 
 // Valid indicates whether the value is a known member of the FindingSeverity enum.
 func (e FindingSeverity) Valid() bool {
 	switch e {
-	case Error:
+	case FindingSeverityError:
 		return true
-	case Warning:
+	case FindingSeverityWarning:
 		return true
 	default:
 		return false
@@ -426,7 +426,7 @@ type Operation struct {
 	By              Actor `json:"by"`
 	CancelRequested *bool `json:"cancel_requested,omitempty"`
 
-	// Chores What follows it; only for a single operation.
+	// Chores What follows it.
 	Chores    *[]Chore  `json:"chores,omitempty"`
 	CreatedAt time.Time `json:"created_at"`
 
@@ -444,6 +444,9 @@ type Operation struct {
 	Finished   bool       `json:"finished"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 	Fleet      string     `json:"fleet"`
+
+	// Found Orphaned and cut jobs that were found, with their links.
+	Found *[]string `json:"found,omitempty"`
 
 	// Held It waits for a person: resume it.
 	Held *bool  `json:"held,omitempty"`

@@ -59,6 +59,7 @@ func generate(t *testing.T, document []byte) []byte {
 		Generate:    codegen.GenerateOptions{Client: true, Models: true},
 	}.UpdateDefaults()
 	config.OutputOptions.ClientTypeName = "API"
+	config.Compatibility.AlwaysPrefixEnumValues = true
 	code, err := codegen.Generate(doc, config)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,197 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// linger is how long a command alone stays for what follows its operations.
+const linger = 20 * time.Second
+
+// request is what a mutating command asks for.
+type request struct {
+	kind      client.AskBodyKind
+	image     string
+	cap       time.Duration
+	onOverrun string
+	parallel  int
+	why       string
+	noDrain   bool
+	recreate  bool
+	takeOver  bool
+	dryRun    bool
+	yes       bool
+	detach    bool
+	wait      bool
+	leave     bool
+	linger    time.Duration
+}
+
+// flags adds the flags of all mutating commands.
+func (r *request) flags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.IntVar(&r.parallel, "parallel", 0, "work on `N` VMs at once (raises max_unavailable for this request)")
+	f.StringVar(&r.why, "why", "", "the `REASON`, for the journal")
+	f.BoolVar(&r.takeOver, "take-over", false, "take over the drop-in of another owner on the host")
+	f.BoolVar(&r.dryRun, "dry-run", false, "check everything and say what would be done; change nothing")
+	f.BoolVar(&r.yes, "yes", false, "do not ask")
+	f.BoolVar(&r.wait, "wait", true, "follow until the end")
+	f.BoolVar(&r.detach, "detach", false, "do not follow (needs a server)")
+	f.DurationVar(&r.linger, "linger", linger, "alone: how long to stay for what follows, such as the watch for orphaned jobs")
+	f.BoolVar(&r.leave, "leave", false, "alone: Ctrl-C leaves the operation as it is instead of giving intake back")
+}
+
+func (r *request) imageFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&r.image, "image", "", "the `IMAGE` of the new VM, in the provider's words (else the fleet's own)")
+}
+
+func (r *request) drainFlags(cmd *cobra.Command) {
+	cmd.Flags().DurationVar(&r.cap, "cap", 0, "how long jobs may go on after intake was stopped (else the fleet's)")
+	cmd.Flags().StringVar(&r.onOverrun, "on-overrun", "", "when the cap passes with a job running: `proceed`, wait or abort (else the fleet's)")
+}
+
+func (r *request) body(vms []string) (client.AskBody, error) {
+	body := client.AskBody{Kind: r.kind, Vms: vms}
+	if r.cap < 0 {
+		return body, usage(fleet.Errorf(fleet.CodeInvalid, "--cap %s is negative", r.cap))
+	}
+	if r.cap > 0 || r.onOverrun != "" {
+		patch := &client.PolicyPatch{}
+		if r.cap > 0 {
+			patch.Cap = new(r.cap.String())
+		}
+		if r.onOverrun != "" {
+			word := client.PolicyPatchOnOverrun(r.onOverrun)
+			if !word.Valid() {
+				return body, usage(fleet.Errorf(fleet.CodeInvalid, "--on-overrun %q is not known", r.onOverrun).WithHint("use proceed, wait or abort"))
+			}
+			patch.OnOverrun = &word
+		}
+		body.Policy = patch
+	}
+	set(&body.Image, r.image)
+	set(&body.Why, r.why)
+	set(&body.Parallel, int64(r.parallel))
+	set(&body.NoDrain, r.noDrain)
+	set(&body.Recreate, r.recreate)
+	set(&body.TakeOver, r.takeOver)
+	return body, nil
+}
+
+// set fills an optional field unless the value is its zero.
+func set[T comparable](field **T, value T) {
+	var zero T
+	if value != zero {
+		*field = &value
+	}
+}
+
+// target reads FLEET/VM… of one fleet.
+func target(args []string) (fleetName string, vms []string, err error) {
+	for _, arg := range args {
+		ref, err := fleet.ParseRef(arg)
+		if err != nil {
+			return "", nil, usage(err)
+		}
+		if fleetName != "" && ref.Fleet != fleetName {
+			return "", nil, usage(fleet.Errorf(fleet.CodeInvalid, "VMs of two fleets in one command: %s and %s", fleetName, ref.Fleet).
+				WithHint("run the command once for each fleet: a request is accepted whole or not at all"))
+		}
+		fleetName, vms = ref.Fleet, append(vms, ref.VM)
+	}
+	return fleetName, vms, nil
+}
+
+// ask is every mutating command: connect, ask, follow.
+func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
+	ctx := cmd.Context()
+	fleetName, vms, err := target(args)
+	if err != nil {
+		return err
+	}
+	body, err := r.body(vms)
+	if err != nil {
+		return err
+	}
+	if r.dryRun {
+		return p.plan(ctx, cmd, fleetName, body)
+	}
+	if err := p.confirm(r, args); err != nil {
+		return err
+	}
+	s, err := p.connect(ctx, RoleWork, commandLine(cmd, args))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	if r.detach && s.alone() {
+		return usage(fleet.Errorf(fleet.CodeInvalid, "--detach needs a server to go on").WithHint("start `sluice serve`, or leave --detach out"))
+	}
+	if s.alone() {
+		if err := p.leftovers(ctx, s); err != nil {
+			return err
+		}
+	}
+	asked, err := s.Ask(ctx, fleetName, "", body)
+	if err != nil {
+		return err
+	}
+	p.notice(ctx, s, fleetName)
+	if r.detach || !r.wait {
+		return p.detached(asked.Operations)
+	}
+	return p.follow(ctx, s, following{operations: asked.Operations, after: asked.After, leave: r.leave, linger: r.linger})
+}
+
+// notice says what cannot be seen for want of a token.
+func (p *program) notice(ctx context.Context, s *session, fleetName string) {
+	fleets, err := s.Fleets(ctx)
+	if err != nil {
+		return // the operation is what counts
+	}
+	for _, f := range fleets.Fleets {
+		if f.Name == fleetName && f.Blind != nil {
+			fmt.Fprintf(p.Stderr, "sluice: fleet %s: %s\n", fleetName, *f.Blind)
+		}
+	}
+}
+
+func (p *program) detached(ops []client.Operation) error {
+	if p.json() {
+		return p.printJSON(client.Operations{Operations: ops})
+	}
+	for _, op := range ops {
+		fmt.Fprintf(p.Stdout, "%s/%s  %s  %s: follow with `sluice op watch %s`\n", op.Fleet, op.Vm, op.Id, op.Kind, op.Id)
+	}
+	return nil
+}
+
+// confirm asks a person at a terminal before something that cannot be undone.
+func (p *program) confirm(r *request, args []string) error {
+	if r.yes || r.kind != client.AskBodyKindDelete || !terminal(p.Stdin) || !terminal(p.Stderr) {
+		return nil
+	}
+	how := "after a drain"
+	if r.noDrain {
+		how = "WITHOUT a drain: running jobs are cut"
+	}
+	fmt.Fprintf(p.Stderr, "Delete %s %s? [y/N] ", strings.Join(args, ", "), how)
+	line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // end of input is a no
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	return &exit{status: ExitRefused, err: fleet.Errorf(fleet.CodeCanceled, "not confirmed: nothing was done")}
+}
+
+// commandLine names the command for whoever is refused because of it.
+func commandLine(cmd *cobra.Command, args []string) string {
+	return strings.Join(append([]string{cmd.CommandPath()}, args...), " ")
+}

@@ -1,0 +1,208 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// waitSeconds is how long one look at the journal may wait for news. What an
+// operation waits for is looked up as often.
+const waitSeconds = 1
+
+// following is what a command follows.
+type following struct {
+	operations []client.Operation
+	after      int64 // events up to here are old
+	leave      bool  // Ctrl-C leaves the operations as they are
+	linger     time.Duration
+}
+
+// follow prints what happens to operations until all have ended, and yields
+// the exit status as an error. Alone it stays for their chores too.
+func (p *program) follow(ctx context.Context, s *session, f following) error {
+	w := &watcher{program: p, session: s, following: f, printed: map[string]string{}}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	interrupts := w.interrupts(ctx)
+	err := w.untilEnded(ctx, interrupts)
+	if err == nil && s.alone() {
+		err = w.untilFollowedUp(ctx, interrupts)
+	}
+	if err != nil {
+		return err
+	}
+	if p.json() {
+		if err := p.printJSON(client.Operations{Operations: w.operations}); err != nil {
+			return err
+		}
+	} else {
+		w.summary()
+	}
+	if status := outcome(w.operations, w.canceled); status != ExitDone {
+		return &exit{status: status}
+	}
+	return nil
+}
+
+// watcher follows operations by polling the journal.
+type watcher struct {
+	*program
+	*session
+	following
+	printed  map[string]string // by operation: what it was last said to wait for
+	canceled bool              // Ctrl-C gave intake back
+	pressed  int
+}
+
+// untilEnded looks until every operation has ended.
+func (w *watcher) untilEnded(ctx context.Context, interrupts <-chan struct{}) error {
+	for {
+		if err := w.look(ctx); err != nil {
+			return err
+		}
+		if w.ended() {
+			return nil
+		}
+		if err := w.await(ctx, interrupts); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for news, or obeys an interrupt.
+func (w *watcher) await(ctx context.Context, interrupts <-chan struct{}) error {
+	news, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- w.events(news, waitSeconds) }()
+	select {
+	case err := <-done:
+		return err
+	case <-interrupts:
+		cancel()
+		<-done
+		return w.interrupted(ctx)
+	}
+}
+
+// look prints news and reads the operations anew.
+func (w *watcher) look(ctx context.Context) error {
+	if err := w.events(ctx, 0); err != nil {
+		return err
+	}
+	for i := range w.operations {
+		if w.operations[i].Finished {
+			continue
+		}
+		op, err := w.Operation(ctx, w.operations[i].Id)
+		if err != nil {
+			return err
+		}
+		attached := w.operations[i].Attached
+		w.operations[i] = *op
+		w.operations[i].Attached = attached
+		w.waiting(op)
+	}
+	return w.events(ctx, 0) // what was written between the two
+}
+
+// events prints the journal's news about the operations.
+func (w *watcher) events(ctx context.Context, wait int64) error {
+	for {
+		params := client.ListEventsParams{After: &w.after, Limit: new(int64(1000)), Wait: &wait}
+		if len(w.operations) == 1 {
+			params.Operation = &w.operations[0].Id
+		}
+		news, err := w.Events(ctx, params)
+		if err != nil {
+			if fleet.CodeOf(err) == fleet.CodeCanceled {
+				return nil
+			}
+			return err
+		}
+		for i := range news.Events {
+			if w.mine(&news.Events[i]) {
+				w.event(&news.Events[i])
+			}
+		}
+		w.after = news.Next
+		if len(news.Events) < 1000 {
+			return nil
+		}
+	}
+}
+
+func (w *watcher) mine(e *client.Event) bool {
+	for i := range w.operations {
+		if e.Operation != nil && *e.Operation == w.operations[i].Id {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *watcher) ended() bool {
+	for i := range w.operations {
+		if !w.operations[i].Finished {
+			return false
+		}
+	}
+	return true
+}
+
+// untilFollowedUp stays a while, alone, for the chores of the operations:
+// nobody else would do them now. What is left when linger has passed, or at
+// Ctrl-C, is done by the next run or by a server.
+func (w *watcher) untilFollowedUp(ctx context.Context, interrupts <-chan struct{}) error {
+	until := w.Now().Add(w.linger)
+	for {
+		open, err := w.openChores(ctx)
+		if err != nil || len(open) == 0 {
+			return err
+		}
+		stop := !w.Now().Before(until)
+		select {
+		case <-interrupts:
+			stop = true
+		default:
+		}
+		if stop {
+			fmt.Fprintf(w.Stderr, "sluice: %s is left to the next run or to `sluice serve` (--linger waits longer)\n", list(open))
+			return nil
+		}
+		if err := w.await(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// openChores names the chores that have not ended.
+func (w *watcher) openChores(ctx context.Context) ([]string, error) {
+	var open []string
+	for i := range w.operations {
+		op, err := w.Operation(ctx, w.operations[i].Id)
+		if err != nil {
+			return nil, err
+		}
+		if op.Chores == nil {
+			continue
+		}
+		for _, c := range *op.Chores {
+			if c.FinishedAt == nil {
+				open = append(open, choreName(c.Kind))
+			}
+		}
+	}
+	return open, nil
+}
+
+func (p *program) printJSON(v any) error {
+	out := json.NewEncoder(p.Stdout)
+	out.SetIndent("", "  ")
+	return out.Encode(v)
+}

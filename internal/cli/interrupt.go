@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// interrupts turns signals into ticks, until ctx ends.
+func (w *watcher) interrupts(ctx context.Context) <-chan struct{} {
+	ticks := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.Signals:
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case ticks <- struct{}{}:
+			}
+		}
+	}()
+	return ticks
+}
+
+// interrupted obeys Ctrl-C (design.md section 9). Beside a server it
+// detaches. Alone, the first one gives intake back where there is a way back;
+// the second says what goes on; the third leaves everything as it is.
+func (w *watcher) interrupted(ctx context.Context) error {
+	w.pressed++
+	switch {
+	case !w.alone():
+		return w.left("the server goes on")
+	case w.leave, w.pressed > 2:
+		return w.left("nobody works on it now: `sluice op resume ID` goes on")
+	case w.pressed == 2:
+		fmt.Fprintln(w.Stderr, "sluice: still at it; a third Ctrl-C leaves it as it is, to go on with `sluice op resume ID`")
+		return nil
+	default:
+		return w.giveBack(ctx)
+	}
+}
+
+// giveBack cancels what can be canceled and says what cannot.
+func (w *watcher) giveBack(ctx context.Context) error {
+	for i := range w.operations {
+		op := &w.operations[i]
+		if op.Finished {
+			continue
+		}
+		_, err := w.Cancel(ctx, op.Id)
+		switch {
+		case err == nil:
+			w.canceled = true
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s: interrupted: giving intake back, then the operation ends\n", op.Fleet, op.Vm)
+		case fleet.CodeOf(err) == fleet.CodeConflict:
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s: interrupted, but there is no way back from here: going on to the end\n", op.Fleet, op.Vm)
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// left reports that operations go on, or stand still, without this command.
+func (w *watcher) left(what string) error {
+	for i := range w.operations {
+		if op := &w.operations[i]; !op.Finished {
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s: left %s in %s; %s; follow it with `sluice op watch %s`\n",
+				op.Fleet, op.Vm, op.Id, op.Phase, what, op.Id)
+		}
+	}
+	if w.json() {
+		if err := w.printJSON(client.Operations{Operations: w.operations}); err != nil {
+			return err
+		}
+	}
+	return &exit{status: ExitInterrupted}
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+)
+
+func (p *program) opCommand() *cobra.Command {
+	op := &cobra.Command{
+		Use: "op", Short: "List, show, watch, cancel and resume operations",
+		Example: "  sluice op list --unfinished\n  sluice op watch op-0a1b",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	op.AddCommand(p.opList(), p.opShow(), p.opWatch(), p.opCancel(), p.opResume())
+	return op
+}
+
+func (p *program) opList() *cobra.Command {
+	var params client.ListOperationsParams
+	var fleetName string
+	var unfinished bool
+	var limit int64
+	cmd := &cobra.Command{
+		Use: "list", Short: "List operations, newest first",
+		Example: "  sluice op list\n  sluice op list --fleet shared --unfinished --output json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			set(&params.Fleet, fleetName)
+			set(&params.Unfinished, unfinished)
+			set(&params.Limit, limit)
+			list, err := s.Operations(cmd.Context(), params)
+			if err != nil {
+				return err
+			}
+			return p.operations(list)
+		},
+	}
+	cmd.Flags().StringVar(&fleetName, "fleet", "", "only of this `FLEET`")
+	cmd.Flags().BoolVar(&unfinished, "unfinished", false, "only those that have not ended")
+	cmd.Flags().Int64Var(&limit, "limit", 50, "at most `N`")
+	return cmd
+}
+
+func (p *program) operations(list *client.Operations) error {
+	if p.json() {
+		return p.printJSON(list)
+	}
+	return p.table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "OPERATION\tVM\tKIND\tPHASE\tASKED\tBY\tWAITS FOR")
+		for i := range list.Operations {
+			op := &list.Operations[i]
+			note := waitsFor(op)
+			if op.Failure != nil && op.Finished {
+				note = op.Failure.Message
+			}
+			fmt.Fprintf(w, "%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\n", op.Id, op.Fleet, op.Vm, op.Kind, op.Phase,
+				op.CreatedAt.Local().Format(time.DateTime), op.By.Name, note)
+		}
+	})
+}
+
+func (p *program) opShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show an operation with its journal",
+		Example: "  sluice op show op-0a1b",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			op, err := s.Operation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			if p.json() {
+				return p.printJSON(op)
+			}
+			w := &watcher{program: p, session: s, following: following{operations: []client.Operation{*op}}, printed: map[string]string{}}
+			p.card(op)
+			return w.events(cmd.Context(), 0)
+		},
+	}
+}
+
+// card prints what an operation is now.
+func (p *program) card(op *client.Operation) {
+	row := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(p.Stdout, "%-11s %s\n", name, value)
+		}
+	}
+	row("operation", op.Id)
+	row("vm", op.Fleet+"/"+op.Vm)
+	row("does", string(op.Kind))
+	row("phase", p.paint.phase(string(op.Phase), string(op.Phase)))
+	row("asked by", op.By.Name+" "+dash(deref(op.By.From))+" "+deref(op.By.Why))
+	row("image", deref(op.Image))
+	row("policy", fmt.Sprintf("cap %s, then %s", short(op.Policy.Cap), op.Policy.OnOverrun))
+	row("waits", waitsFor(op))
+	if op.StoppedAt != nil {
+		row("stopped at", op.StoppedAt.Local().Format(time.DateTime))
+	}
+	if op.DeleteCommitted {
+		row("delete", "committed: there is no way back")
+	}
+	row("old", deref(op.Old.Instance)+" "+deref(op.Old.SystemId))
+	row("new", deref(op.New.Instance)+" "+deref(op.New.SystemId))
+	for _, job := range jobs(op.CutJobs) {
+		row("cut", jobText(job))
+	}
+	if op.Failure != nil {
+		row("failure", op.Failure.Message)
+		row("next", deref(op.Failure.Hint))
+	}
+	if op.Chores != nil {
+		for _, c := range *op.Chores {
+			state := "not yet"
+			if c.FinishedAt != nil {
+				state = deref(c.Outcome)
+			}
+			row("follow-up", choreName(c.Kind)+": "+state)
+		}
+	}
+	fmt.Fprintln(p.Stdout)
+}
+
+func (p *program) opWatch() *cobra.Command {
+	return &cobra.Command{
+		Use: "watch ID", Short: "Follow an operation until it has ended",
+		Long:    "Watch prints what happens to an operation. It works on nothing itself: Ctrl-C only ends the watching.",
+		Example: "  sluice op watch op-0a1b",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			op, err := s.Operation(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return p.follow(cmd.Context(), &session{Client: s.Client}, following{operations: []client.Operation{*op}})
+		},
+	}
+}
+
+func (p *program) opCancel() *cobra.Command {
+	return &cobra.Command{
+		Use: "cancel ID", Short: "End an operation and give intake back",
+		Long: `Cancel ends an operation before its delete is committed and gives intake back;
+after that there is no way back and it is refused. Alone it also does that work.`,
+		Example: "  sluice op cancel op-0a1b",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.change(cmd, args, func(s *session) (*client.Operation, error) {
+				return s.Cancel(cmd.Context(), args[0])
+			}, true)
+		},
+	}
+}
+
+func (p *program) opResume() *cobra.Command {
+	var image string
+	cmd := &cobra.Command{
+		Use: "resume ID", Short: "Go on with an operation that is held, backing off, or left by a command",
+		Long: `Resume goes on with an unfinished operation: one that is held after its delete
+because it cannot create (--image corrects the image), one that backs off, or,
+alone, one that an earlier command left.`,
+		Example: "  sluice op resume op-0a1b\n  sluice op resume op-0a1b --image fedora-42",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.change(cmd, args, func(s *session) (*client.Operation, error) {
+				return s.Resume(cmd.Context(), args[0], image)
+			}, false)
+		},
+	}
+	cmd.Flags().StringVar(&image, "image", "", "a corrected `IMAGE`, while it is held in creating")
+	return cmd
+}
+
+// change asks for a change of an operation and, alone, works on it to its end.
+func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool) error {
+	s, err := p.connect(cmd.Context(), RoleWork, commandLine(cmd, args))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	op, err := ask(s)
+	if err != nil {
+		return err
+	}
+	if !s.alone() {
+		return p.detached([]client.Operation{*op})
+	}
+	err = p.follow(cmd.Context(), s, following{operations: []client.Operation{*op}, leave: canceling, linger: linger})
+	if canceling && Status(err) == ExitFailed { // it was to end so
+		return nil
+	}
+	return err
+}

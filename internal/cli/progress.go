@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+)
+
+// clockFormat is how a line of progress tells the time.
+const clockFormat = "15:04:05"
+
+// out is where progress goes: Stdout belongs to the document with --output json.
+func (w *watcher) out() io.Writer {
+	if w.json() {
+		return w.Stderr
+	}
+	return w.Stdout
+}
+
+// line prints one line of progress.
+func (w *watcher) line(at time.Time, ref, word, text string) {
+	fmt.Fprintf(w.out(), "%s  %-*s  %s  %s\n", w.paint.quiet(at.Local().Format(clockFormat)), w.refWidth(), ref,
+		w.paint.phase(word, fmt.Sprintf("%-10s", word)), text)
+}
+
+func (w *watcher) refWidth() int {
+	width := 0
+	for i := range w.operations {
+		width = max(width, len(w.operations[i].Fleet)+1+len(w.operations[i].Vm))
+	}
+	return width
+}
+
+// event prints one event of the journal.
+func (w *watcher) event(e *client.Event) {
+	word, what := deref(e.Phase), e.Text
+	switch e.Kind {
+	case "warning", "orphan", "cut":
+		what = w.paint.alert(strings.ToUpper(e.Kind) + ": " + what)
+	case "asked":
+		what += " (" + deref(e.Operation) + ")"
+	}
+	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), word, what)
+}
+
+// waiting prints what an operation waits for, when that has changed: which
+// job, until when, and what happens then.
+func (w *watcher) waiting(op *client.Operation) {
+	text := waitsFor(op)
+	if text == "" || w.printed[op.Id] == text {
+		return
+	}
+	w.printed[op.Id] = text
+	w.line(w.Now(), op.Fleet+"/"+op.Vm, string(op.Phase), text)
+}
+
+func waitsFor(op *client.Operation) string {
+	text := deref(op.Waiting)
+	if op.Held != nil && *op.Held {
+		text = "HELD: " + text
+		if op.Failure != nil {
+			text += ": " + op.Failure.Message
+		}
+		return text + "; go on with `sluice op resume " + op.Id + "`"
+	}
+	if text == "" {
+		return ""
+	}
+	text = "waits: " + text
+	if op.Until != nil {
+		text += "; until " + op.Until.Local().Format(clockFormat)
+		if then := deref(op.Then); then != "" {
+			text += ", then " + then
+		}
+	}
+	return text
+}
+
+// summary says how everything ended.
+func (w *watcher) summary() {
+	for i := range w.operations {
+		op := &w.operations[i]
+		fmt.Fprintln(w.Stdout, w.ending(op))
+		if op.Failure != nil && op.Phase == client.OperationPhaseFailed {
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s: %s\n", op.Fleet, op.Vm, op.Failure.Message)
+			if hint := deref(op.Failure.Hint); hint != "" {
+				fmt.Fprintf(w.Stderr, "  next: %s\n", hint)
+			}
+		}
+		for _, job := range jobs(op.CutJobs) {
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s: a job was cut: %s\n", op.Fleet, op.Vm, jobText(job))
+		}
+	}
+}
+
+func (w *watcher) ending(op *client.Operation) string {
+	took := ""
+	if op.FinishedAt != nil {
+		took = " in " + op.FinishedAt.Sub(op.CreatedAt).Round(time.Second).String()
+	}
+	text := fmt.Sprintf("%s/%s: %s %s%s", op.Fleet, op.Vm, op.Kind, w.paint.phase(string(op.Phase), string(op.Phase)), took)
+	before, after := deref(op.Old.Instance), deref(op.New.Instance)
+	if op.Phase == client.OperationPhaseSucceeded && before != after && after != "" {
+		text += fmt.Sprintf(" (instance %s → %s)", orNone(before), after)
+	}
+	return text
+}
+
+func jobText(job client.Job) string {
+	text := fmt.Sprintf("job %d", job.Id)
+	if url := deref(job.Url); url != "" {
+		text += " " + url
+	}
+	return text
+}
+
+func jobs(list *[]client.Job) []client.Job {
+	if list == nil {
+		return nil
+	}
+	return *list
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "none"
+	}
+	return text
+}
+
+func deref[T any](p *T) T {
+	if p == nil {
+		var zero T
+		return zero
+	}
+	return *p
+}
+
+func choreName(kind string) string {
+	switch kind {
+	case "orphan_watch":
+		return "the watch for orphaned jobs"
+	case "deregister":
+		return "the removal of the old manager"
+	default:
+		return "a follow-up (" + kind + ")"
+	}
+}
+
+// list joins names, each once.
+func list(names []string) string {
+	var once []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if !seen[name] {
+			seen[name] = true
+			once = append(once, name)
+		}
+	}
+	return strings.Join(once, " and ")
+}

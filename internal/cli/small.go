@@ -1,0 +1,105 @@
+package cli
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"gitlab.com/sluice-runners/sluice/internal/access"
+	"gitlab.com/sluice-runners/sluice/internal/config"
+)
+
+func (p *program) configCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "config", Short: "Check the configuration, or print its schema",
+		Example: "  sluice config validate --config sluice.yaml",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "validate [FILE]", Short: "Check a configuration file and that its secrets can be read",
+		Long: `Validate names every mistake with its line and column, and every secret that
+cannot be read. It opens no connection.`,
+		Example: "  sluice config validate\n  sluice config validate /etc/sluice/sluice.yaml",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				p.configFile = args[0]
+			}
+			return p.validate()
+		},
+	}, &cobra.Command{
+		Use: "schema", Short: "Print the JSON Schema of the configuration file",
+		Example: "  sluice config schema >sluice.schema.json",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			text, err := config.Schema()
+			if err == nil {
+				_, err = fmt.Fprintf(p.Stdout, "%s\n", text)
+			}
+			return err
+		},
+	})
+	return cmd
+}
+
+func (p *program) validate() error {
+	c, err := p.load()
+	if err != nil {
+		return err
+	}
+	if err := c.ReadSecrets(); err != nil {
+		return usage(err)
+	}
+	vms := 0
+	for _, f := range c.Fleets {
+		vms += len(f.VMs.List())
+	}
+	if p.json() {
+		return p.printJSON(map[string]any{"file": c.Path, "fleets": len(c.Fleets), "vms": vms})
+	}
+	_, err = fmt.Fprintf(p.Stdout, "%s: good (%d fleets, %d VMs)\n", c.Path, len(c.Fleets), vms)
+	return err
+}
+
+func (p *program) tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "token", Short: "Make bearer tokens for the server",
+		Example: "  sluice token create alice",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "create NAME", Short: "Make a token, and the line for server.tokens",
+		Long:    "Create prints a new token and what to put under server.tokens. The token itself is stored nowhere: hand it to its owner, who sets SLUICE_TOKEN.",
+		Example: "  sluice token create alice",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			token, hash, err := access.NewToken(nil)
+			if err != nil {
+				return err
+			}
+			if p.json() {
+				return p.printJSON(map[string]string{"name": args[0], "token": token, "sha256": hash})
+			}
+			_, err = fmt.Fprintf(p.Stdout, "token (shown once):  %s\nserver.tokens entry: - {name: %s, sha256: %s}\n", token, args[0], hash)
+			return err
+		},
+	})
+	return cmd
+}
+
+func (p *program) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Example: "  sluice version",
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if p.json() {
+				return p.printJSON(map[string]string{"version": p.Version, "go": runtime.Version()})
+			}
+			_, err := fmt.Fprintf(p.Stdout, "sluice %s (%s)\n", p.Version, runtime.Version())
+			return err
+		},
+	}
+}

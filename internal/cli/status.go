@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+)
+
+func (p *program) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "status [FLEET]", Short: "Show fleets, or the VMs of one",
+		Long: `Status shows what the journal says: which VM serves, which is worked on and
+what that waits for. It asks no host and works beside a running engine.`,
+		Example: "  sluice status\n  sluice status shared --output json",
+		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: p.completeFleets,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			if len(args) == 0 {
+				fleets, err := s.Fleets(cmd.Context())
+				if err != nil {
+					return err
+				}
+				return p.fleets(fleets)
+			}
+			vms, err := s.VMs(cmd.Context(), args[0])
+			if err != nil {
+				return err
+			}
+			return p.vms(vms)
+		},
+	}
+}
+
+// table prints aligned columns.
+func (p *program) table(rows func(*tabwriter.Writer)) error {
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	rows(w)
+	return w.Flush()
+}
+
+func (p *program) fleets(list *client.Fleets) error {
+	if p.json() {
+		return p.printJSON(list)
+	}
+	err := p.table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "FLEET\tVMS\tSTATES\tRUNNER\tDRAIN")
+		for _, f := range list.Fleets {
+			var states []string
+			for _, word := range slices.Sorted(maps.Keys(f.States)) {
+				states = append(states, fmt.Sprintf("%d %s", f.States[word], word))
+			}
+			runner := "-"
+			if id := deref(f.RunnerId); id != 0 {
+				runner = fmt.Sprintf("#%d", id)
+			}
+			fmt.Fprintf(w, "%s\t%d\t%s\t%s\tcap %s, then %s\n", f.Name, f.Vms, strings.Join(states, ", "), runner, short(f.Policy.Cap), f.Policy.OnOverrun)
+		}
+	})
+	for _, f := range list.Fleets {
+		if f.Blind != nil {
+			fmt.Fprintf(p.Stderr, "sluice: fleet %s: %s\n", f.Name, *f.Blind)
+		}
+	}
+	return err
+}
+
+func (p *program) vms(list *client.VMs) error {
+	if p.json() {
+		return p.printJSON(list)
+	}
+	return p.table(func(w *tabwriter.Writer) {
+		fmt.Fprintln(w, "VM\tSTATE\tINSTANCE\tOPERATION")
+		for _, vm := range list.Vms {
+			work := "-"
+			if op := vm.Operation; op != nil {
+				work = fmt.Sprintf("%s %s %s", op.Id, op.Kind, op.Phase)
+				if text := waitsFor(op); text != "" {
+					work += ": " + text
+				}
+			}
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", vm.Fleet, vm.Vm, vm.State, dash(deref(vm.Instance)), work)
+		}
+	})
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+// short drops the zero parts that Go prints: 10m0s is 10m.
+func short(duration string) string {
+	if s, ok := strings.CutSuffix(duration, "m0s"); ok {
+		duration = s + "m"
+	}
+	if s, ok := strings.CutSuffix(duration, "h0m"); ok {
+		duration = s + "h"
+	}
+	return duration
+}
