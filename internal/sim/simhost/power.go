@@ -61,25 +61,26 @@ func (h *Host) freshRun(b *boot) {
 // PowerCut takes the power away: everything on the host ends at once, unheard.
 // Its disk stays as it is; /run is gone.
 func (h *Host) PowerCut() {
-	h.mu.Lock()
-	b := h.boot
-	h.boot = nil
-	var procs []*process
-	if b != nil {
-		b.up = false
-		for _, p := range b.procs {
-			procs = append(procs, p)
-		}
-	}
-	h.mu.Unlock()
+	b := h.running()
 	if b == nil {
 		return
 	}
-	b.systemd.Halt()
+	b.systemd.Halt() // first: nothing is started from here on
+	h.mu.Lock()
+	if h.boot != b {
+		h.mu.Unlock()
+		return // somebody else was quicker
+	}
+	h.boot, b.up = nil, false
+	procs := make([]*process, 0, len(b.procs))
+	for _, p := range b.procs {
+		procs = append(procs, p)
+	}
+	h.mu.Unlock()
 	b.cancel()
 	h.server.close()
 	for _, p := range procs {
-		p.kill()
+		h.kill(p)
 	}
 	h.podman.clear()
 	h.locks.clear()

@@ -83,28 +83,32 @@ func (h *Host) leave(b *boot, p *process, e simsystemd.Exit) {
 }
 
 // kill ends what stands behind a process without telling anybody.
-func (p *process) kill() {
-	if p.end != nil {
-		p.end()
+func (h *Host) kill(p *process) {
+	h.mu.Lock()
+	end := p.end
+	h.mu.Unlock()
+	if end != nil {
+		end()
 	}
 }
 
 // send delivers a signal.
-func (h *Host) send(b *boot, pid int, sig syscall.Signal) bool {
+func (h *Host) send(b *boot, pid int, sig syscall.Signal) {
 	h.mu.Lock()
 	p := b.procs[pid]
+	var signal func(syscall.Signal)
+	if p != nil {
+		signal = p.signal
+	}
 	h.mu.Unlock()
 	switch {
-	case p == nil:
-		return false
-	case sig == 0:
-	case sig == syscall.SIGKILL || p.signal == nil:
-		p.kill()
+	case p == nil || sig == 0:
+	case sig == syscall.SIGKILL || signal == nil:
+		h.kill(p)
 		h.leave(b, p, simsystemd.Exit{Signal: sig})
 	default:
-		p.signal(sig)
+		signal(sig)
 	}
-	return true
 }
 
 // pids lists processes that match, by pid.
