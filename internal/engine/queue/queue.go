@@ -31,6 +31,10 @@ const (
 	rescueAfter  = attemptLimit + 10*time.Second
 
 	fetchCooldown = 50 * time.Millisecond
+	// insertQuiet is for how long River lets an insert trigger no fetch after
+	// another one did. A fetch may have passed meanwhile: such an insert would
+	// wait for the next poll.
+	insertQuiet   = time.Millisecond
 	pollInterval  = time.Second
 	sweepInterval = 30 * time.Second
 	maxWorkers    = 4096  // a waiting operation holds no place
@@ -107,12 +111,12 @@ func New(ctx context.Context, o Options) (*Queue, error) {
 		ID:                          clientID,
 		Logger:                      log,
 		Workers:                     workers,
-		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers}},
+		Queues:                      map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: maxWorkers, FetchCooldown: fetchCooldown}},
 		JobTimeout:                  attemptLimit,
 		RescueStuckJobsAfter:        rescueAfter,
 		RetryPolicy:                 soon{o.Clock},
 		MaxAttempts:                 maxAttempts,
-		FetchCooldown:               fetchCooldown,
+		FetchCooldown:               insertQuiet,
 		FetchPollInterval:           pollInterval,
 		FetchOnlyKnownKinds:         true,
 		CompletedJobRetentionPeriod: keepFinished,

@@ -15,8 +15,8 @@ import (
 // may not have begun, or may have ended a moment ago. It closes within a batch
 // of River's (50 ms).
 const (
-	gapTries = 100
-	gapPause = 20 * time.Millisecond
+	gapTries = 80
+	gapPause = 25 * time.Millisecond
 )
 
 // Wake has an operation looked at now: within milliseconds if an attempt is
