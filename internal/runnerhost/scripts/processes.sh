@@ -3,7 +3,13 @@
 process_facts() {
     main=$(prop MainPID)
     [ "${main:-0}" -eq 0 ] || arguments "$main" | lines main.argument
-    grep -lsE 'gitlab-(ci-multi-)?runner' "$root"/proc/[0-9]*/cmdline 2>/dev/null | while read -r file; do
+    for file in "$root"/proc/[0-9]*/cmdline; do
+        line= # the shell's own read drops the zero bytes, which is enough here
+        { IFS= read -r line <"$file"; } 2>/dev/null
+        case $line in
+        *gitlab-runner* | *gitlab-ci-multi-runner*) ;;
+        *) continue ;;
+        esac
         pid=${file%/cmdline}
         pid=${pid##*/}
         is_runner "$pid" || continue

@@ -2,7 +2,10 @@
 # a shared token that can end the whole fleet (cattle-ops' runner module had it
 # so: a shutdown script removed the token of its replacement).
 shutdown_facts() {
-    unit_files | commands | while IFS=$tab read -r file command; do
+    unit_files | while IFS= read -r file; do
+        printf '\n[file] %s\n' "$file"
+        cat "$file"
+    done 2>/dev/null | commands | while IFS=$tab read -r file command; do
         name=$(owner_unit "$file")
         if suspicious "$name $command"; then
             report_unit "$name" "$command"
@@ -28,8 +31,8 @@ unit_files() {
     done
 }
 
-# commands prints, for each file named on standard input, the file, a tab and a
-# command, for what runs at a unit's stop or is wanted by the host's shutdown.
+# commands prints the file, a tab and the command, for what runs at a unit's
+# stop or is wanted by the host's shutdown. Before each file stands its name.
 commands() {
     awk '
     function flush_unit(i) {
@@ -38,19 +41,14 @@ commands() {
         stops = starts = late = 0
     }
     function value(text) { sub(/^[^=]*=[ \t]*/, "", text); gsub(/\t/, " ", text); return text }
-    {
-        file = $0; held = ""
-        while ((getline line < file) > 0) {
-            line = held line; held = ""
-            if (line ~ /^[ \t]*[#;]/) continue
-            if (line ~ /\\$/) { sub(/\\$/, " ", line); held = line; continue }
-            if (line ~ /^ExecStop(Post)?[ \t]*=[ \t]*[^ \t]/) stop[stops++] = value(line)
-            if (line ~ /^ExecStart(Pre|Post)?[ \t]*=[ \t]*[^ \t]/) start[starts++] = value(line)
-            if (line ~ /^(WantedBy|RequiredBy)[ \t]*=.*(shutdown|poweroff|halt|reboot|kexec)\.target/) late = 1
-        }
-        close(file)
-        flush_unit()
-    }'
+    /^\[file\] / { flush_unit(); file = substr($0, 8); held = ""; next }
+    /^[ \t]*[#;]/ { next }
+    { line = held $0; held = "" }
+    line ~ /\\$/ { sub(/\\$/, " ", line); held = line; next }
+    line ~ /^ExecStop(Post)?[ \t]*=[ \t]*[^ \t]/ { stop[stops++] = value(line) }
+    line ~ /^ExecStart(Pre|Post)?[ \t]*=[ \t]*[^ \t]/ { start[starts++] = value(line) }
+    line ~ /^(WantedBy|RequiredBy)[ \t]*=.*(shutdown|poweroff|halt|reboot|kexec)\.target/ { late = 1 }
+    END { flush_unit() }'
 }
 
 owner_unit() {

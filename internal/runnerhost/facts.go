@@ -1,0 +1,144 @@
+package runnerhost
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/engine"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// Inspect reads everything that preflight and doctor ask.
+func (h *Hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts, error) {
+	takenAt := h.o.Clock.Now()
+	r, err := h.ask(ctx, t, scriptInspect)
+	if err != nil {
+		return nil, err
+	}
+	if r.broken != nil {
+		return nil, r.broken
+	}
+	facts := readFacts(r.answer)
+	facts.Reading = readReading(t, takenAt, r.answer)
+	if !facts.Reading.ContainersKnown {
+		facts.PodmanErr = podmanErr(r.answer)
+	}
+	facts.Entries, err = readEntries(r.answer)
+	if err != nil {
+		return nil, fleet.Errorf(fleet.CodeInvalid, "%s: %s: %w", t.Ref, h.o.Settings.ConfigPath, err)
+	}
+	return &facts, nil
+}
+
+func readFacts(a answer) fleet.HostFacts {
+	signal, _ := a.number("unit.KillSignal")
+	return fleet.HostFacts{
+		UnitLoaded:   a.one("unit.LoadState") == "loaded",
+		UnitPath:     a.one("unit.FragmentPath"),
+		ExecStart:    strings.Join(commandLines(a["unit.ExecStart"]), "; "),
+		ExecStop:     append(commandLines(a["unit.ExecStop"]), commandLines(a["unit.ExecStopPost"])...),
+		KillSignal:   int(signal),
+		StopTimeout:  a.one("unit.TimeoutStopUSec"),
+		Environment:  a["environment"],
+		RunnerPIDs:   numbers(a["runner.pid"]),
+		RunnerUnits:  distinct(a["runner.unit"]),
+		MainCommand:  a["main.argument"],
+		Unregisters:  distinct(a["unregisters"]),
+		SystemIDs:    a["system_id.found"],
+		ConfigKnown:  a.yes("config.known"),
+		SudoErr:      strings.Join(a["sudo.refused"], ", "),
+		SystemdError: systemdError(a),
+		HasPidwait:   a.yes("pidwait"),
+		Systemd:      a.one("systemd.version"),
+		Podman:       a.one("podman.version"),
+	}
+}
+
+func systemdError(a answer) string {
+	if said := a.one("systemd.error"); said != "" {
+		return said
+	}
+	if a.one("unit.LoadState") == "" {
+		return "systemctl show gives no answer"
+	}
+	return ""
+}
+
+func podmanErr(a answer) string {
+	var r fleet.HostReading
+	return readContainers(&r, a)
+}
+
+// commandLines reads systemd's rendering of a command:
+// { path=/bin/x ; argv[]=/bin/x y ; ignore_errors=no ; … }.
+func commandLines(values []string) []string {
+	var list []string
+	for _, value := range values {
+		_, rest, ok := strings.Cut(value, "argv[]=")
+		if !ok {
+			continue
+		}
+		argv, _, _ := strings.Cut(rest, " ; ")
+		list = append(list, strings.TrimSpace(argv))
+	}
+	return list
+}
+
+// readEntries reads the [[runners]] sections: entry.1.begin, entry.1.name, …
+// An expiry that cannot be read is an error: it must not pass for none.
+func readEntries(a answer) ([]fleet.RunnerEntry, error) {
+	var list []fleet.RunnerEntry
+	for n := 1; a.one(fmt.Sprintf("entry.%d.begin", n)) != ""; n++ {
+		value := func(key string) string { return a.one(fmt.Sprintf("entry.%d.%s", n, key)) }
+		id, _ := strconv.ParseInt(value("id"), 10, 64)
+		expires, err := readExpiry(value("token_expires_at"))
+		if err != nil {
+			return nil, fmt.Errorf("token_expires_at of entry %d: %w", n, err)
+		}
+		list = append(list, fleet.RunnerEntry{
+			Name: value("name"), URL: value("url"), ID: id, Executor: value("executor"),
+			TokenPrefix: value("token_prefix"), TokenSHA256: value("token_sha256"), TokenExpiresAt: expires,
+		})
+	}
+	return list, nil
+}
+
+// readExpiry reads a TOML date; gitlab-runner writes year 1 for "never".
+func readExpiry(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if at.Year() <= 1 {
+		return time.Time{}, nil
+	}
+	return at, nil
+}
+
+func numbers(values []string) []int {
+	var list []int
+	for _, value := range values {
+		if n, err := strconv.Atoi(value); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+func distinct(values []string) []string {
+	var list []string
+	seen := map[string]bool{}
+	for _, value := range values {
+		if !seen[value] {
+			list = append(list, value)
+		}
+		seen[value] = true
+	}
+	return list
+}
