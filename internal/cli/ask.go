@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -127,7 +128,7 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 	if err := p.confirm(r, args); err != nil {
 		return err
 	}
-	s, err := p.connect(ctx, RoleWork, commandLine(cmd, args))
+	s, err := p.connect(ctx, app.RoleWork, commandLine(cmd, args))
 	if err != nil {
 		return err
 	}
@@ -148,7 +149,7 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 	if r.detach || !r.wait {
 		return p.detached(asked.Operations)
 	}
-	return p.follow(ctx, s, following{operations: asked.Operations, after: asked.After, leave: r.leave, linger: r.linger})
+	return p.follow(ctx, s, following{ops: asked.Operations, after: asked.After, leave: r.leave, linger: r.linger})
 }
 
 // notice says what cannot be seen for want of a token.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 	"gitlab.com/sluice-runners/sluice/internal/config"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -16,7 +17,7 @@ import (
 // session is one connection to Sluice: a server's, or this process's own.
 type session struct {
 	*client.Client
-	own Instance // nil beside a server
+	own *app.App // nil beside a server
 }
 
 // alone says whether this process is Sluice.
@@ -31,7 +32,7 @@ func (s *session) Close() {
 
 // connect finds Sluice (design.md section 9): the server named, else the
 // server whose socket answers, else Sluice in this process.
-func (p *program) connect(ctx context.Context, role Role, command string) (*session, error) {
+func (p *program) connect(ctx context.Context, role app.Role, command string) (*session, error) {
 	server := p.server
 	if server == "" {
 		server = p.Getenv("SLUICE_SERVER")
@@ -51,11 +52,11 @@ func (p *program) connect(ctx context.Context, role Role, command string) (*sess
 		over, err := client.New(client.Options{Socket: c.Server.Socket})
 		return &session{Client: over}, err
 	}
-	return p.alone(ctx, c, role, command)
+	return p.inProcess(ctx, c, role, command)
 }
 
-func (p *program) alone(ctx context.Context, c *config.Config, role Role, command string) (*session, error) {
-	own, err := p.Engine.Open(ctx, c, role, command, p.Stderr)
+func (p *program) inProcess(ctx context.Context, c *config.Config, role app.Role, command string) (*session, error) {
+	own, err := app.Open(ctx, app.Options{Config: c, Role: role, Command: command, Version: p.Version, Log: p.Stderr})
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 )
 
@@ -22,7 +23,7 @@ Exit status: 0 clean, 1 findings.`,
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: p.completeFleets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			s, err := p.connect(ctx, RoleLook, commandLine(cmd, args))
+			s, err := p.connect(ctx, app.RoleLook, commandLine(cmd, args))
 			if err != nil {
 				return err
 			}

@@ -16,10 +16,10 @@ const waitSeconds = 1
 
 // following is what a command follows.
 type following struct {
-	operations []client.Operation
-	after      int64 // events up to here are old
-	leave      bool  // Ctrl-C leaves the operations as they are
-	linger     time.Duration
+	ops    []client.Operation
+	after  int64 // events up to here are old
+	leave  bool  // Ctrl-C leaves the operations as they are
+	linger time.Duration
 }
 
 // follow prints what happens to operations until all have ended, and yields
@@ -37,13 +37,13 @@ func (p *program) follow(ctx context.Context, s *session, f following) error {
 		return err
 	}
 	if p.json() {
-		if err := p.printJSON(client.Operations{Operations: w.operations}); err != nil {
+		if err := p.printJSON(client.Operations{Operations: w.ops}); err != nil {
 			return err
 		}
 	} else {
 		w.summary()
 	}
-	if status := outcome(w.operations, w.canceled); status != ExitDone {
+	if status := outcome(w.ops, w.canceled); status != ExitDone {
 		return &exit{status: status}
 	}
 	return nil
@@ -95,17 +95,17 @@ func (w *watcher) look(ctx context.Context) error {
 	if err := w.events(ctx, 0); err != nil {
 		return err
 	}
-	for i := range w.operations {
-		if w.operations[i].Finished {
+	for i := range w.ops {
+		if w.ops[i].Finished {
 			continue
 		}
-		op, err := w.Operation(ctx, w.operations[i].Id)
+		op, err := w.Operation(ctx, w.ops[i].Id)
 		if err != nil {
 			return err
 		}
-		attached := w.operations[i].Attached
-		w.operations[i] = *op
-		w.operations[i].Attached = attached
+		attached := w.ops[i].Attached
+		w.ops[i] = *op
+		w.ops[i].Attached = attached
 		w.waiting(op)
 	}
 	return w.events(ctx, 0) // what was written between the two
@@ -115,8 +115,8 @@ func (w *watcher) look(ctx context.Context) error {
 func (w *watcher) events(ctx context.Context, wait int64) error {
 	for {
 		params := client.ListEventsParams{After: &w.after, Limit: new(int64(1000)), Wait: &wait}
-		if len(w.operations) == 1 {
-			params.Operation = &w.operations[0].Id
+		if len(w.ops) == 1 {
+			params.Operation = &w.ops[0].Id
 		}
 		news, err := w.Events(ctx, params)
 		if err != nil {
@@ -138,8 +138,8 @@ func (w *watcher) events(ctx context.Context, wait int64) error {
 }
 
 func (w *watcher) mine(e *client.Event) bool {
-	for i := range w.operations {
-		if e.Operation != nil && *e.Operation == w.operations[i].Id {
+	for i := range w.ops {
+		if e.Operation != nil && *e.Operation == w.ops[i].Id {
 			return true
 		}
 	}
@@ -147,8 +147,8 @@ func (w *watcher) mine(e *client.Event) bool {
 }
 
 func (w *watcher) ended() bool {
-	for i := range w.operations {
-		if !w.operations[i].Finished {
+	for i := range w.ops {
+		if !w.ops[i].Finished {
 			return false
 		}
 	}
@@ -184,8 +184,8 @@ func (w *watcher) untilFollowedUp(ctx context.Context, interrupts <-chan struct{
 // openChores names the chores that have not ended.
 func (w *watcher) openChores(ctx context.Context) ([]string, error) {
 	var open []string
-	for i := range w.operations {
-		op, err := w.Operation(ctx, w.operations[i].Id)
+	for i := range w.ops {
+		op, err := w.Operation(ctx, w.ops[i].Id)
 		if err != nil {
 			return nil, err
 		}

@@ -48,8 +48,8 @@ func (w *watcher) interrupted(ctx context.Context) error {
 
 // giveBack cancels what can be canceled and says what cannot.
 func (w *watcher) giveBack(ctx context.Context) error {
-	for i := range w.operations {
-		op := &w.operations[i]
+	for i := range w.ops {
+		op := &w.ops[i]
 		if op.Finished {
 			continue
 		}
@@ -69,14 +69,14 @@ func (w *watcher) giveBack(ctx context.Context) error {
 
 // left reports that operations go on, or stand still, without this command.
 func (w *watcher) left(what string) error {
-	for i := range w.operations {
-		if op := &w.operations[i]; !op.Finished {
+	for i := range w.ops {
+		if op := &w.ops[i]; !op.Finished {
 			fmt.Fprintf(w.Stderr, "sluice: %s/%s: left %s in %s; %s; follow it with `sluice op watch %s`\n",
 				op.Fleet, op.Vm, op.Id, op.Phase, what, op.Id)
 		}
 	}
 	if w.json() {
-		if err := w.printJSON(client.Operations{Operations: w.operations}); err != nil {
+		if err := w.printJSON(client.Operations{Operations: w.ops}); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 )
 
@@ -31,7 +32,7 @@ func (p *program) opList() *cobra.Command {
 		Example: "  sluice op list\n  sluice op list --fleet shared --unfinished --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
 			if err != nil {
 				return err
 			}
@@ -76,7 +77,7 @@ func (p *program) opShow() *cobra.Command {
 		Example: "  sluice op show op-0a1b",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
 			if err != nil {
 				return err
 			}
@@ -88,7 +89,7 @@ func (p *program) opShow() *cobra.Command {
 			if p.json() {
 				return p.printJSON(op)
 			}
-			w := &watcher{program: p, session: s, following: following{operations: []client.Operation{*op}}, printed: map[string]string{}}
+			w := &watcher{program: p, session: s, following: following{ops: []client.Operation{*op}}, printed: map[string]string{}}
 			p.card(op)
 			return w.events(cmd.Context(), 0)
 		},
@@ -144,7 +145,7 @@ func (p *program) opWatch() *cobra.Command {
 		Example: "  sluice op watch op-0a1b",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
 			if err != nil {
 				return err
 			}
@@ -153,7 +154,7 @@ func (p *program) opWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.follow(cmd.Context(), &session{Client: s.Client}, following{operations: []client.Operation{*op}})
+			return p.follow(cmd.Context(), &session{Client: s.Client}, following{ops: []client.Operation{*op}})
 		},
 	}
 }
@@ -194,7 +195,7 @@ alone, one that an earlier command left.`,
 
 // change asks for a change of an operation and, alone, works on it to its end.
 func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool) error {
-	s, err := p.connect(cmd.Context(), RoleWork, commandLine(cmd, args))
+	s, err := p.connect(cmd.Context(), app.RoleWork, commandLine(cmd, args))
 	if err != nil {
 		return err
 	}
@@ -206,7 +207,7 @@ func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (
 	if !s.alone() {
 		return p.detached([]client.Operation{*op})
 	}
-	err = p.follow(cmd.Context(), s, following{operations: []client.Operation{*op}, leave: canceling, linger: linger})
+	err = p.follow(cmd.Context(), s, following{ops: []client.Operation{*op}, leave: canceling, linger: linger})
 	if canceling && Status(err) == ExitFailed { // it was to end so
 		return nil
 	}

@@ -6,13 +6,14 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 )
 
 // plan is --dry-run: what would be asked for, and what the doctor finds on
 // the VMs. It changes nothing, takes no lock, and works beside an engine.
 func (p *program) plan(ctx context.Context, cmd *cobra.Command, fleetName string, body client.AskBody) error {
-	s, err := p.connect(ctx, RoleLook, commandLine(cmd, nil))
+	s, err := p.connect(ctx, app.RoleLook, commandLine(cmd, nil))
 	if err != nil {
 		return err
 	}

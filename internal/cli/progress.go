@@ -28,8 +28,8 @@ func (w *watcher) line(at time.Time, ref, word, text string) {
 
 func (w *watcher) refWidth() int {
 	width := 0
-	for i := range w.operations {
-		width = max(width, len(w.operations[i].Fleet)+1+len(w.operations[i].Vm))
+	for i := range w.ops {
+		width = max(width, len(w.ops[i].Fleet)+1+len(w.ops[i].Vm))
 	}
 	return width
 }
@@ -81,8 +81,8 @@ func waitsFor(op *client.Operation) string {
 
 // summary says how everything ended.
 func (w *watcher) summary() {
-	for i := range w.operations {
-		op := &w.operations[i]
+	for i := range w.ops {
+		op := &w.ops[i]
 		fmt.Fprintln(w.Stdout, w.ending(op))
 		if op.Failure != nil && op.Phase == client.OperationPhaseFailed {
 			fmt.Fprintf(w.Stderr, "sluice: %s/%s: %s\n", op.Fleet, op.Vm, op.Failure.Message)

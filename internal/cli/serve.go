@@ -2,12 +2,10 @@ package cli
 
 import (
 	"context"
-	"fmt"
-	"slices"
 
 	"github.com/spf13/cobra"
 
-	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/app"
 )
 
 func (p *program) serveCommand() *cobra.Command {
@@ -23,16 +21,11 @@ SIGTERM ends it at any moment: what is unfinished goes on after the next start.`
 			if err != nil {
 				return err
 			}
-			ctx, stop := context.WithCancel(cmd.Context())
+			ctx, stop := p.untilSignal(cmd.Context())
 			defer stop()
-			go func() {
-				select {
-				case <-p.Signals:
-					stop()
-				case <-ctx.Done():
-				}
-			}()
-			own, err := p.Engine.Open(ctx, c, RoleServe, commandLine(cmd, args), p.Stderr)
+			own, err := app.Open(ctx, app.Options{
+				Config: c, Role: app.RoleServe, Command: commandLine(cmd, args), Version: p.Version, Log: p.Stderr,
+			})
 			if err != nil {
 				return err
 			}
@@ -45,45 +38,15 @@ SIGTERM ends it at any moment: what is unfinished goes on after the next start.`
 	}
 }
 
-// sabotages are the wrong ways that the demo can show.
-func sabotages() []string { return []string{"podman-only", "stop-first", "by-name"} }
-
-func (p *program) demoCommand() *cobra.Command {
-	o := DemoOptions{}
-	cmd := &cobra.Command{
-		Use: "demo", Short: "Recreate a small simulated fleet while it works",
-		Long: `Demo starts a small world in this process: a GitLab, four VMs with an SSH server
-each and busy runners, and a cloud. It recreates the VMs one by one and shows
-the ledger: jobs run, jobs cut. Nothing outside of this process is touched.
-
---sabotage does it in a wrong way that scripts in use have, and ends non-zero
-because the ledger shows the damage.`,
-		Example: "  sluice demo --once\n  sluice demo --once --sabotage podman-only",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if o.Sabotage != "" && !slices.Contains(sabotages(), o.Sabotage) {
-				return usage(fleet.Errorf(fleet.CodeInvalid, "--sabotage %q is not known", o.Sabotage).WithHint("use podman-only, stop-first or by-name"))
-			}
-			ctx, stop := context.WithCancel(cmd.Context())
-			defer stop()
-			go func() {
-				select {
-				case <-p.Signals:
-					stop()
-				case <-ctx.Done():
-				}
-			}()
-			o.JSON, o.Out, o.Err, o.Colour = p.json(), p.Stdout, p.Stderr, p.paint.on
-			if p.Demo == nil {
-				return fleet.Errorf(fleet.CodeInternal, "this build has no demo")
-			}
-			if err := p.Demo.Run(ctx, o); err != nil {
-				return fmt.Errorf("demo: %w", err)
-			}
-			return nil
-		},
-	}
-	cmd.Flags().BoolVar(&o.Once, "once", false, "recreate each VM once, print the summary and end")
-	cmd.Flags().StringVar(&o.Sabotage, "sabotage", "", "do it wrongly: `HOW` is podman-only, stop-first or by-name")
-	return cmd
+// untilSignal yields a context that ends at the first signal.
+func (p *program) untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(parent)
+	go func() {
+		select {
+		case <-p.Signals:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, stop
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/client"
 )
 
@@ -20,7 +21,7 @@ what that waits for. It asks no host and works beside a running engine.`,
 		Example: "  sluice status\n  sluice status shared --output json",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: p.completeFleets,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), RoleRead, commandLine(cmd, args))
+			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
 			if err != nil {
 				return err
 			}

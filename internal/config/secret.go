@@ -178,3 +178,6 @@ func (c *Config) ReadSecrets() error {
 	}
 	return nil
 }
+
+// Key is where in the configuration the secret is named.
+func (s *Secret) Key() string { return s.key }
