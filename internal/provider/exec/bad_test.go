@@ -172,6 +172,29 @@ func TestACreateThatDidNothingIsNotDoneAndThenUnavailable(t *testing.T) { // T3,
 	wantText(t, err, "lab/vm-1", "sluice-operation=op-test1", "its log is")
 }
 
+func TestADeleteThatDidNothingIsNotDoneAndThenUnavailable(t *testing.T) { // T3
+	for _, exit := range []string{"exit 0", "exit 3"} {
+		t.Run(exit, func(t *testing.T) {
+			w, clock := newToy(t), &laterClock{}
+			cfg := w.config(t, t.TempDir())
+			cfg.Commands[VerbDelete] = []string{script(t, exit)}
+			p, err := New(cfg, clock, quietLog())
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := w.Appear(t, "vm-1", nil)
+			progress, err := p.Delete(t.Context(), deleteOrder("vm-1", id, 1))
+			if err != nil || progress.Done || !strings.Contains(progress.Detail, "still shows instance "+id) {
+				t.Fatalf("answers %+v, %v; want not done yet", progress, err)
+			}
+			clock.ahead = settle + time.Second
+			_, err = p.Delete(t.Context(), deleteOrder("vm-1", id, 1))
+			wantCode(t, err, fleet.CodeUnavailable)
+			wantText(t, err, "lab/vm-1", "delete command", "still shows instance "+id, "its log is")
+		})
+	}
+}
+
 func TestAFailedCreateNamesWhatItLeft(t *testing.T) { // T43
 	w := newToy(t)
 	toyScript := w.config(t, "/nowhere").Commands[VerbCreate][0]

@@ -181,6 +181,20 @@ func (w *toy) DropDependents(t *testing.T) {
 	w.drop(t, "disks")
 }
 
+// LingerDeletes implements providertest.Lingerer.
+func (w *toy) LingerDeletes(t *testing.T, linger bool) {
+	t.Helper()
+	w.flag(t, "linger", linger)
+	if linger {
+		return
+	}
+	for _, id := range strings.Fields(w.read(t, "lingering")) {
+		if w.Exists(t, id) {
+			w.move(t, "vms/"+id, "gone/"+id)
+		}
+	}
+}
+
 // HoldActs implements providertest.Holder.
 func (w *toy) HoldActs(t *testing.T, hold bool) {
 	t.Helper()

@@ -8,6 +8,7 @@ import (
 
 var deleting = []contract{
 	{"a delete is done when describe no longer shows the instance (T3)", deleteIsObserved},
+	{"a delete that was accepted and not carried out is not done (T3)", acceptedIsNotDone},
 	{"a delete of one incarnation leaves another of the same name alone", deleteSparesTwin},
 	{"a delete repeated after the new VM exists is a no-op", repeatedDeleteIsNoOp},
 	{"a delete of what is not there is done", notFoundIsDone},
@@ -24,6 +25,22 @@ func deleteIsObserved(t *testing.T, s Setup) {
 	if s.World.Exists(t, id) {
 		t.Errorf("the world still has %s", id)
 	}
+}
+
+func acceptedIsNotDone(t *testing.T, s Setup) {
+	world := able[Lingerer](t, s)
+	id := s.World.Appear(t, "vm-1", nil)
+	order := deletion(s, "vm-1", operation(1), 1, id)
+	world.LingerDeletes(t, true)
+	for range 3 {
+		if progress, err := s.Machines.Delete(t.Context(), order); err != nil || progress.Done {
+			t.Fatalf("while the instance is there it answers %+v, %v; want not done", progress, err)
+		}
+	}
+	wantRemains(t, s, id, true)
+	world.LingerDeletes(t, false)
+	mustDelete(t, s, order)
+	wantRemains(t, s, id, false)
 }
 
 func deleteSparesTwin(t *testing.T, s Setup) {

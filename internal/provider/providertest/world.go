@@ -52,6 +52,13 @@ type Keeper interface {
 	DropDependents(t *testing.T)
 }
 
+// Lingerer can accept deletes and carry them out later.
+type Lingerer interface {
+	// LingerDeletes lets deletes be accepted without effect while true; false
+	// carries out those that were accepted.
+	LingerDeletes(t *testing.T, linger bool)
+}
+
 // Holder can hold creates or deletes in mid-work.
 type Holder interface {
 	HoldActs(t *testing.T, hold bool)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # A cloud whose machines are directories under $TOY. Files there are its
 # faults: fail-VERB (exit code, once), hold-VERB and hold-answer (wait while they exist, before and after the effect),
-# lose-create (answer 5 and make the VM later), unready, keep-disks, blind
-# (answers end in mid-word).
+# lose-create (answer 5 and make the VM later), unready, keep-disks, linger
+# (deletes are accepted and done later), blind (answers end in mid-word).
 set -eu
 cd "$TOY"
 cat >"last-$SLUICE_VERB.json"
@@ -80,6 +80,11 @@ create)
 	;;
 delete)
 	[ -d "vms/$SLUICE_INSTANCE" ] || exit 3
+	if [ -e linger ]; then
+		echo "$SLUICE_INSTANCE" >>lingering
+		echo '{}'
+		exit 0
+	fi
 	[ ! -e keep-disks ] || echo "disk of $SLUICE_INSTANCE" >"disks/$SLUICE_INSTANCE"
 	mv "vms/$SLUICE_INSTANCE" "gone/$SLUICE_INSTANCE"
 	wait_for hold-answer

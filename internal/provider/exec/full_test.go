@@ -1,0 +1,64 @@
+package exec
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// smallDisk mounts a disk of 256 KiB, or skips where that is not allowed.
+func smallDisk(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "disk")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
+		t.Skipf("a small disk cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
+	return dir
+}
+
+// fill writes a file until the disk is full.
+func fill(t *testing.T, path string) {
+	t.Helper()
+	err := os.WriteFile(path, make([]byte, 1<<20), 0o600)
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+}
+
+func TestAFullDiskIsSaidBeforeAnythingIsTouched(t *testing.T) {
+	disk, w := smallDisk(t), newToy(t)
+	p := newProvider(t, w.config(t, disk))
+	fill(t, filepath.Join(disk, "ballast"))
+	_, err := p.Prepare(t.Context(), "vm-1", "toy-42")
+	wantCode(t, err, fleet.CodeUnavailable)
+	wantText(t, err, "lab/vm-1", "no space left", disk, "not full")
+	_, err = p.Create(t.Context(), createOrder("vm-1", 1))
+	wantCode(t, err, fleet.CodeUnavailable)
+	wantText(t, err, "lab/vm-1", "not started", disk)
+	if n := w.calls(t, VerbCreate); n != 0 {
+		t.Errorf("%d creates ran", n)
+	}
+}
+
+func TestADiskThatFillsDuringACreateLeavesOneVM(t *testing.T) {
+	disk, w := smallDisk(t), newToy(t)
+	p := newProvider(t, w.config(t, disk))
+	w.HoldActs(t, true)
+	if _, err := p.Create(t.Context(), createOrder("vm-1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	fill(t, filepath.Join(disk, "ballast"))
+	w.HoldActs(t, false)
+	progress, err := settleCreate(t, p, createOrder("vm-1", 1))
+	if err != nil || len(w.ids(t)) != 1 || progress.Instance.ID != w.ids(t)[0] {
+		t.Fatalf("answers %+v, %v; the cloud has %v", progress, err, w.ids(t))
+	}
+}
