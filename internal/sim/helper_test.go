@@ -18,6 +18,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newWorld(t *testing.T, o sim.Options) *sim.World {
 	t.Helper()
+	t.Parallel() // most of a test is waiting
 	o.Now = time.Now
 	w, err := sim.NewWorld(o)
 	if err != nil {

@@ -37,8 +37,12 @@ func (f *FS) Mkdir(name, user string, perm fs.FileMode, all bool) error {
 	case !top.may(user, 2):
 		return fail("mkdir", name, syscall.EACCES)
 	}
-	for _, dir := range missing {
-		f.nodes[dir] = &node{mode: fs.ModeDir | perm.Perm(), owner: user, mod: f.now()}
+	for i, dir := range missing { // the deepest first; its new parents are open
+		mode := fs.FileMode(0o755)
+		if i == 0 {
+			mode = perm.Perm()
+		}
+		f.nodes[dir] = &node{mode: fs.ModeDir | mode, owner: user, mod: f.now()}
 	}
 	return nil
 }
@@ -150,6 +154,11 @@ func (f *FS) May(name, user string, bit fs.FileMode) error {
 	p := clean(name)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if p != "/" {
+		if err := f.reach("access", p, user); err != nil {
+			return err
+		}
+	}
 	n := f.nodes[p]
 	switch {
 	case n == nil:

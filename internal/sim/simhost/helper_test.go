@@ -45,6 +45,7 @@ func quick() simrunner.Timing {
 
 func newWorld(t *testing.T, change func(*simhost.Options)) *world {
 	t.Helper()
+	t.Parallel() // most of a test is waiting
 	gl := simgitlab.New(simgitlab.Config{Now: time.Now, LongPoll: 50 * time.Second})
 	hs := httptest.NewServer(gl)
 	t.Cleanup(hs.CloseClientConnections)
