@@ -107,8 +107,8 @@ type stopFirst struct {
 func (s *stopFirst) StopIntake(ctx context.Context, t engine.Target, o fleet.Order) (*fleet.HostReading, error) {
 	if h := s.w.Host(t.VM); h != nil {
 		_ = s.w.await(ctx, func() string { // idle to the end: then nothing is cut
-			if len(h.Containers()) == 0 {
-				return t.VM + " runs no job"
+			if !s.w.inMidJob(h) {
+				return t.VM + " is not in the middle of a job"
 			}
 			return ""
 		})

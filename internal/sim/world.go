@@ -83,13 +83,14 @@ type World struct {
 
 	mu    sync.Mutex
 	hosts map[string]*simhost.Host // instance → host
+	jobs  map[string]time.Duration // container name → how long its script runs
 }
 
 // NewWorld makes a world and starts it: GitLab answers, the VMs boot and their
 // runners join. AwaitBusy waits until all of them run a job.
 func NewWorld(o Options) (*World, error) {
 	o = o.withDefaults()
-	w := &World{o: o, clock: simclock.NewReal(o.Now), first: map[string]string{}, hosts: map[string]*simhost.Host{}}
+	w := &World{o: o, clock: simclock.NewReal(o.Now), first: map[string]string{}, hosts: map[string]*simhost.Host{}, jobs: map[string]time.Duration{}}
 	w.life, w.end = context.WithCancel(context.Background())
 	var err error
 	if _, w.key, err = ed25519.GenerateKey(o.Random); err != nil {
@@ -225,15 +226,32 @@ func (w *World) HostOf(instance string) *simhost.Host {
 	return w.hosts[instance]
 }
 
+// inMidJob says whether a host runs a job of ours that is not about to end.
+func (w *World) inMidJob(h *simhost.Host) bool {
+	for _, c := range h.Containers() {
+		age, there := h.ContainerAge(c.Names[0])
+		w.mu.Lock()
+		length, ours := w.jobs[c.Names[0]]
+		w.mu.Unlock()
+		if there && (!ours || length-age > length/4) {
+			return true
+		}
+	}
+	return false
+}
+
 // keepBusy queues jobs so that some are always waiting.
 func (w *World) keepBusy() {
 	lengths := mathrand.New(mathrand.NewPCG(w.o.Seed, 1)) //nolint:gosec // a demo's job lengths
 	for n := 1; ; {
 		for ledger := w.gitlab.Ledger(); ledger.Pending < w.o.VMs; ledger.Pending++ {
 			length := w.o.MinJob + time.Duration(lengths.Int64N(int64(w.o.MaxJob-w.o.MinJob)+1))
-			w.gitlab.Enqueue(simgitlab.JobSpec{
+			id := w.gitlab.Enqueue(simgitlab.JobSpec{
 				Name: fmt.Sprintf("build-%d", n), Duration: length.Round(100 * time.Millisecond), AfterDuration: 500 * time.Millisecond,
 			})
+			w.mu.Lock()
+			w.jobs[fmt.Sprintf("runner-%d", id)] = length
+			w.mu.Unlock()
 			n++
 		}
 		if !simclock.Sleep(w.life, w.clock, 200*time.Millisecond) {

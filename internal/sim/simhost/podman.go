@@ -20,6 +20,8 @@ type Container struct {
 	StartedAt int64             `json:"StartedAt"`
 	ExitCode  int               `json:"ExitCode"`
 	Exited    bool              `json:"Exited"`
+
+	since time.Time
 }
 
 // podman is the runner user's container store.
@@ -40,7 +42,7 @@ func (p *podman) Run(name string, labels map[string]string) {
 	id := sha256.Sum256([]byte(name))
 	p.all[name] = Container{
 		ID: hex.EncodeToString(id[:]), Names: []string{name}, Image: "localhost/busybox:latest",
-		State: "running", Labels: labels, Pid: 40_000 + len(p.all), StartedAt: p.now().Unix(),
+		State: "running", Labels: labels, Pid: 40_000 + len(p.all), StartedAt: p.now().Unix(), since: p.now(),
 	}
 }
 
@@ -73,6 +75,14 @@ func (p *podman) list(all bool) []Container {
 
 // Containers lists the runner user's running containers.
 func (h *Host) Containers() []Container { return h.podman.list(false) }
+
+// ContainerAge is how long a container has been running; false: it is not there.
+func (h *Host) ContainerAge(name string) (time.Duration, bool) {
+	h.podman.mu.Lock()
+	defer h.podman.mu.Unlock()
+	c, ok := h.podman.all[name]
+	return h.o.Clock.Now().Sub(c.since), ok
+}
 
 // AddContainer puts a container beside the runner's: somebody else's, or one
 // that a crash has left lying.
