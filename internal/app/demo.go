@@ -23,6 +23,10 @@ import (
 // busyLimit is how long the world may take until every VM runs a job.
 const busyLimit = 30 * time.Second
 
+// gateLimit is how long a new VM of the world may take to serve: it takes two
+// seconds, and a wrong way that loses it shall not make people wait.
+const gateLimit = 15 * time.Second
+
 // Sabotages lists the wrong ways that the demo can show.
 func Sabotages() []string { return sim.Sabotages() }
 
@@ -62,6 +66,7 @@ func OpenDemo(ctx context.Context, o DemoOptions) (*Demo, error) {
 		return nil, errors.Join(err, d.Close())
 	}
 	spec := d.world.Spec()
+	spec.GateOnline = gateLimit
 	d.Fleet, d.VMs = spec.Name, spec.VMs
 	f, err := d.fleet(spec)
 	if err == nil && o.Sabotage != "" {

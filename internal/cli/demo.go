@@ -67,7 +67,7 @@ func (p *program) demoRound(ctx context.Context, d *app.Demo, s *session) (*watc
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{program: p, session: s, following: following{ops: asked.Operations, after: asked.After}, printed: map[string]string{}}
+	w := p.watch(s, following{ops: asked.Operations, after: asked.After, firstFails: true})
 	return w, w.untilEnded(ctx, nil)
 }
 

@@ -16,16 +16,17 @@ const waitSeconds = 1
 
 // following is what a command follows.
 type following struct {
-	ops    []client.Operation
-	after  int64 // events up to here are old
-	leave  bool  // Ctrl-C leaves the operations as they are
-	linger time.Duration
+	ops        []client.Operation
+	after      int64 // events up to here are old
+	leave      bool  // Ctrl-C leaves the operations as they are
+	linger     time.Duration
+	firstFails bool // the first failure ends it
 }
 
 // follow prints what happens to operations until all have ended, and yields
 // the exit status as an error. Alone it stays for their chores too.
 func (p *program) follow(ctx context.Context, s *session, f following) error {
-	w := &watcher{program: p, session: s, following: f, printed: map[string]string{}}
+	w := p.watch(s, f)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	interrupts := w.interrupts(ctx)
@@ -55,8 +56,13 @@ type watcher struct {
 	*session
 	following
 	printed  map[string]string // by operation: what it was last said to wait for
+	said     map[string]string // by operation: the last event's text
 	canceled bool              // Ctrl-C gave intake back
 	pressed  int
+}
+
+func (p *program) watch(s *session, f following) *watcher {
+	return &watcher{program: p, session: s, following: f, printed: map[string]string{}, said: map[string]string{}}
 }
 
 // untilEnded looks until every operation has ended.
@@ -147,12 +153,14 @@ func (w *watcher) mine(e *client.Event) bool {
 }
 
 func (w *watcher) ended() bool {
+	all := true
 	for i := range w.ops {
-		if !w.ops[i].Finished {
-			return false
+		if w.firstFails && w.ops[i].Phase == client.OperationPhaseFailed {
+			return true
 		}
+		all = all && w.ops[i].Finished
 	}
-	return true
+	return all
 }
 
 // untilFollowedUp stays a while, alone, for the chores of the operations:

@@ -89,9 +89,8 @@ func (p *program) opShow() *cobra.Command {
 			if p.json() {
 				return p.printJSON(op)
 			}
-			w := &watcher{program: p, session: s, following: following{ops: []client.Operation{*op}}, printed: map[string]string{}}
 			p.card(op)
-			return w.events(cmd.Context(), 0)
+			return p.watch(s, following{ops: []client.Operation{*op}}).events(cmd.Context(), 0)
 		},
 	}
 }

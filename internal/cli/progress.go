@@ -37,23 +37,50 @@ func (w *watcher) refWidth() int {
 // event prints one event of the journal.
 func (w *watcher) event(e *client.Event) {
 	word, what := deref(e.Phase), e.Text
-	switch e.Kind {
-	case "warning", "orphan", "cut":
+	switch {
+	case e.Kind == "phase" && what == word:
+		what = phaseText(word)
+	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
 		what = w.paint.alert(strings.ToUpper(e.Kind) + ": " + what)
-	case "asked":
+	case e.Kind == "asked":
 		what += " (" + deref(e.Operation) + ")"
 	}
+	w.said[deref(e.Operation)] = e.Text
 	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), word, what)
 }
 
+// phaseText says what a phase is about.
+func phaseText(phase string) string {
+	text, ok := map[string]string{
+		"queued":    "waits for its turn",
+		"preflight": "checks the VM, its host and the image; nothing is touched yet",
+		"draining":  "stops intake and waits for the jobs",
+		"deleting":  "deletes the old VM",
+		"creating":  "creates the new VM",
+		"verifying": "waits until the new VM serves",
+		"restoring": "gives intake back",
+		"succeeded": "done",
+	}[phase]
+	if !ok {
+		return phase
+	}
+	return text
+}
+
 // waiting prints what an operation waits for, when that has changed: which
-// job, until when, and what happens then.
+// job, until when, and what happens then. The journal may have said the first
+// part already.
 func (w *watcher) waiting(op *client.Operation) {
 	text := waitsFor(op)
 	if text == "" || w.printed[op.Id] == text {
 		return
 	}
 	w.printed[op.Id] = text
+	if w.said[op.Id] == deref(op.Waiting) && !deref(op.Held) {
+		if text = untilThen(op); text == "" {
+			return
+		}
+	}
 	w.line(w.Now(), op.Fleet+"/"+op.Vm, string(op.Phase), text)
 }
 
@@ -69,12 +96,20 @@ func waitsFor(op *client.Operation) string {
 	if text == "" {
 		return ""
 	}
-	text = "waits: " + text
-	if op.Until != nil {
-		text += "; until " + op.Until.Local().Format(clockFormat)
-		if then := deref(op.Then); then != "" {
-			text += ", then " + then
-		}
+	if end := untilThen(op); end != "" {
+		text += "; " + end
+	}
+	return text
+}
+
+// untilThen says when the waiting ends and what happens at that moment.
+func untilThen(op *client.Operation) string {
+	if op.Until == nil {
+		return ""
+	}
+	text := "until " + op.Until.Local().Format(clockFormat)
+	if then := deref(op.Then); then != "" {
+		text += ", then " + then
 	}
 	return text
 }
