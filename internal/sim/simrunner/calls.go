@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/sim/simclock"
@@ -96,13 +98,22 @@ func (r *Runner) update(ctx context.Context, p *payload, state, reason string) (
 	return outcome(resp, err)
 }
 
-// patch is PATCH /jobs/:id/trace; it yields Job-Status.
-func (r *Runner) patch(ctx context.Context, p *payload, start int, text []byte) (string, error) {
+// patch is PATCH /jobs/:id/trace; it yields Job-Status and, where GitLab does
+// not accept the range, how many bytes it has; else -1.
+func (r *Runner) patch(ctx context.Context, p *payload, start int, text []byte) (string, int, error) {
 	resp, err := r.call(ctx, http.MethodPatch, fmt.Sprintf("/jobs/%d/trace", p.ID), text, map[string]string{
 		"Job-Token": p.Token, "Content-Type": "text/plain",
 		"Content-Range": fmt.Sprintf("%d-%d", start, start+len(text)-1),
 	})
-	return outcome(resp, err)
+	has := -1
+	if err == nil && resp.StatusCode == http.StatusRequestedRangeNotSatisfiable {
+		_, end, _ := strings.Cut(resp.Header.Get("Range"), "-")
+		if n, bad := strconv.Atoi(end); bad == nil {
+			has = n
+		}
+	}
+	status, err := outcome(resp, err)
+	return status, has, err
 }
 
 func outcome(resp *http.Response, err error) (string, error) {

@@ -1,7 +1,6 @@
 package simrunner
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -181,11 +180,12 @@ func (b *build) flush() error {
 }
 
 func (b *build) patch() (string, error) {
-	ctx, cancel := context.WithCancel(b.r.life)
-	defer cancel()
-	status, err := b.r.patch(ctx, b.payload, b.sent, b.trace[b.sent:])
-	if err == nil {
+	status, has, err := b.r.patch(b.r.life, b.payload, b.sent, b.trace[b.sent:])
+	switch {
+	case err == nil:
 		b.sent = len(b.trace)
+	case has >= 0 && has <= len(b.trace): // an earlier answer was lost
+		b.sent = has
 	}
 	return status, err
 }
