@@ -84,7 +84,7 @@ func printable(r rune) rune {
 // readTail reads the last most bytes of a file; a file that is not there
 // reads as nothing.
 func readTail(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // a path under the state directory
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -11,7 +11,7 @@ import (
 // returns when it would survive a power cut.
 func writeDurable(path string, data []byte) (err error) {
 	temp := path + ".tmp"
-	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // under the state directory
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
@@ -29,7 +29,7 @@ func writeDurable(path string, data []byte) (err error) {
 }
 
 func syncDir(path string) error {
-	dir, err := os.Open(path) //nolint:gosec // under the state directory
+	dir, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -39,7 +39,7 @@ func syncDir(path string) error {
 // readHead reads the first most bytes of a file; one that is not there reads
 // as nothing.
 func readHead(path string, most int64) ([]byte, error) {
-	file, err := os.Open(path) //nolint:gosec // under the state directory
+	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

@@ -3,6 +3,7 @@ package exec
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"os"
 	osexec "os/exec"
 	"testing"
@@ -21,7 +22,7 @@ func TestHelperProcess(t *testing.T) {
 	p := newProvider(t, w.config(t, os.Getenv("EXEC_HELPER_STATE")))
 	progress, err := p.Create(t.Context(), createOrder("vm-1", 1))
 	fmt.Printf("helper: done=%t err=%v\n", progress.Done, err)
-	select {}
+	_, _ = io.Copy(io.Discard, os.Stdin) // until our parent kills us, or is gone itself
 }
 
 // startAndDie lets a process start a create and kills that process with
@@ -30,6 +31,9 @@ func startAndDie(t *testing.T, w *toy, stateDir string) {
 	t.Helper()
 	cmd := osexec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperProcess$")
 	cmd.Env = append(os.Environ(), "EXEC_HELPER_TOY="+w.dir, "EXEC_HELPER_STATE="+stateDir)
+	if _, err := cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func (s *session) String() string {
 // loadSession reads a session; nil without an error means that none was
 // started under that key: session.json comes before the command.
 func loadSession(dir string) (*session, error) {
-	raw, err := os.ReadFile(filepath.Join(dir, fileSession)) //nolint:gosec // under the state directory
+	raw, err := os.ReadFile(filepath.Join(dir, fileSession))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}

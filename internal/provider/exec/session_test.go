@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,7 +24,7 @@ func labWith(t *testing.T, body string) (*toy, *Provider, *laterClock) {
 	}
 	p.hold = 300 * time.Millisecond
 	t.Cleanup(func() {
-		running, _ := p.running(t.Context(), "vm-1")
+		running, _ := p.running(context.WithoutCancel(t.Context()), "vm-1")
 		for _, s := range running {
 			kill(t, s)
 		}

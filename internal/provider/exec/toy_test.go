@@ -3,7 +3,6 @@ package exec
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -266,7 +265,7 @@ type laterClock struct{ ahead time.Duration }
 
 func (c *laterClock) Now() time.Time { return time.Now().Add(c.ahead) }
 
-func quietLog() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quietLog() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // config drives the toy with every verb.
 func (w *toy) config(t *testing.T, stateDir string) Config {
