@@ -57,16 +57,19 @@ func TestACreateSurvivesOurDeathAndIsFoundAgain(t *testing.T) { // T41, T42
 	startAndDie(t, w, stateDir)
 
 	p := newProvider(t, w.config(t, stateDir))
-	progress, err := p.Create(t.Context(), createOrder("vm-1", 1))
-	if err != nil || progress.Done || progress.Detail != "waiting for hold-create" {
-		t.Fatalf("the running create answers %+v, %v", progress, err)
-	}
-	_, err = p.Create(t.Context(), createOrder("vm-1", 2))
+	eventually(t, "the running create's log to be shown", func() bool {
+		progress, err := p.Create(t.Context(), createOrder("vm-1", 1))
+		if err != nil || progress.Done {
+			t.Fatalf("the running create answers %+v, %v", progress, err)
+		}
+		return progress.Detail == "waiting for hold-create"
+	})
+	_, err := p.Create(t.Context(), createOrder("vm-1", 2))
 	wantCode(t, err, fleet.CodeConflict)
 	wantText(t, err, "lab/vm-1", "the create command of op-test1, attempt 1", "its log is "+stateDir)
 
 	w.HoldActs(t, false)
-	progress, err = settleCreate(t, p, createOrder("vm-1", 1))
+	progress, err := settleCreate(t, p, createOrder("vm-1", 1))
 	if err != nil {
 		t.Fatal(err)
 	}

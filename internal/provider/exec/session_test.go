@@ -39,14 +39,17 @@ func TestALongCommandIsEndedAtItsTimeout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, p, clock := labWith(t, body)
-			progress, err := p.Create(t.Context(), createOrder("vm-1", 1))
-			if err != nil || progress.Done || progress.Detail != "working" {
-				t.Fatalf("while it works: %+v, %v", progress, err)
-			}
+			eventually(t, "its log to be shown as progress", func() bool {
+				progress, err := p.Create(t.Context(), createOrder("vm-1", 1))
+				if err != nil || progress.Done {
+					t.Fatalf("while it works: %+v, %v", progress, err)
+				}
+				return progress.Detail == "working"
+			})
 			s := live(t, p, "vm-1")
 			clock.ahead = DefaultCommandTimeout + time.Second
 			for range 2 { // and it stays so
-				_, err = p.Create(t.Context(), createOrder("vm-1", 1))
+				_, err := p.Create(t.Context(), createOrder("vm-1", 1))
 				wantCode(t, err, fleet.CodeUnavailable)
 				wantText(t, err, "lab/vm-1", "1h0m0s", "command_timeout", "its log is "+s.dir)
 			}
