@@ -24,6 +24,11 @@ import (
 //   - The line is first come, first served. Room is kept for those who asked
 //     earlier; one whose own budget is smaller and used up holds up the line.
 func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (ok bool, why string, err error) {
+	// Most looks find no room. They need not hold up the writers: what counts is
+	// counted again in the transaction.
+	if why, err = s.mustWait(ctx, s.db, op, budget); err != nil || why != "" {
+		return false, why, s.fail("admitting operation "+op.ID, err)
+	}
 	admitted := *op
 	err = s.write(ctx, "admitting operation "+op.ID, func(tx *sql.Tx) error {
 		stored, err := loadOperation(ctx, tx, op.ID)
@@ -48,36 +53,27 @@ func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase
 }
 
 // mustWait says for whom op has to wait; "" = it does not.
-func (s *Store) mustWait(ctx context.Context, tx *sql.Tx, op *fleet.Operation, budget int) (string, error) {
-	free, err := costsNothing(ctx, tx, op)
+func (s *Store) mustWait(ctx context.Context, q querier, op *fleet.Operation, budget int) (string, error) {
+	free, err := costsNothing(ctx, q, op)
 	if err != nil || free {
 		return "", err
 	}
-	out, err := notServing(ctx, tx, op)
+	out, err := notServing(ctx, q, op)
 	if err != nil {
 		return "", err
 	}
 	if len(out) >= budget {
 		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget, op.Fleet, some(out)), nil
 	}
-	earlier, err := s.earlier(ctx, tx, op)
-	if err != nil {
-		return "", err
-	}
-	for i, other := range earlier {
-		if other.parallel < op.Request.Parallel || len(out)+i+1 >= budget {
-			return fmt.Sprintf("%s (%s/%s) was asked for earlier and goes first", other.id, op.Fleet, other.vm), nil
-		}
-	}
-	return "", nil
+	return s.behind(ctx, q, op, budget-len(out))
 }
 
-func costsNothing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (bool, error) {
+func costsNothing(ctx context.Context, q querier, op *fleet.Operation) (bool, error) {
 	if !op.Kind.Drains() {
 		return true, nil
 	}
 	var serving bool
-	err := tx.QueryRowContext(ctx, `select serving from vms where fleet = ? and vm = ?`, op.Fleet, op.VM).Scan(&serving)
+	err := q.QueryRowContext(ctx, `select serving from vms where fleet = ? and vm = ?`, op.Fleet, op.VM).Scan(&serving)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
@@ -85,8 +81,8 @@ func costsNothing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (bool, e
 }
 
 // notServing names the fleet's other VMs that are not serving.
-func notServing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (names []string, err error) {
-	rows, err := tx.QueryContext(ctx, `
+func notServing(ctx context.Context, q querier, op *fleet.Operation) (names []string, err error) {
+	rows, err := q.QueryContext(ctx, `
 		select vm from operations where fleet = ?1 and vm <> ?2 and finished_at is null and phase <> 'queued'
 		union select vm from vms where fleet = ?1 and vm <> ?2 and not serving
 		order by vm`, op.Fleet, op.VM)
@@ -104,33 +100,32 @@ func notServing(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (names []s
 	return names, rows.Err()
 }
 
-// inLine is a queued operation that asked earlier and waits for the budget too.
-type inLine struct {
-	id, vm   string
-	parallel int
-}
-
-// earlier lists those ahead of op in the line, oldest first.
-func (s *Store) earlier(ctx context.Context, tx *sql.Tx, op *fleet.Operation) (line []inLine, err error) {
-	rows, err := tx.QueryContext(ctx, `
+// behind says who asked earlier and uses up the room that is left, or whose
+// own budget may be used up already.
+func (s *Store) behind(ctx context.Context, q querier, op *fleet.Operation, room int) (why string, err error) {
+	rows, err := q.QueryContext(ctx, `
 		select o.id, o.vm, o.parallel from operations o left join vms v on v.fleet = o.fleet and v.vm = o.vm
 		where o.fleet = ?1 and o.finished_at is null and o.phase = 'queued' and o.kind not in (?3, ?4)
 		and o.seq < (select seq from operations where id = ?2) and coalesce(v.serving, 1)
 		order by o.seq`, op.Fleet, op.ID, fleet.KindUndrain, fleet.KindCreate)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
-		var other inLine
-		if err := rows.Scan(&other.id, &other.vm, &other.parallel); err != nil {
-			return nil, err
+		var id, vm string
+		var parallel int
+		if err := rows.Scan(&id, &vm, &parallel); err != nil {
+			return "", err
 		}
-		if s.works(other.id) {
-			line = append(line, other)
+		if !s.works(id) {
+			continue
+		}
+		if room--; room <= 0 || parallel < op.Request.Parallel {
+			return fmt.Sprintf("%s (%s/%s) was asked for earlier and goes first", id, op.Fleet, vm), nil
 		}
 	}
-	return line, rows.Err()
+	return "", rows.Err()
 }
 
 // some lists up to four names.

@@ -61,12 +61,15 @@ func (s *Store) UpdateChore(ctx context.Context, c *fleet.Chore, facts []fleet.F
 	return nil
 }
 
+// insertChore adds a chore unless it is there: a step that runs twice names the
+// same ones.
 func insertChore(ctx context.Context, tx *sql.Tx, c *fleet.Chore) error {
 	state, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `insert into chores (id, operation, revision, finished_at, state) values (?, ?, ?, ?, ?)`,
+	_, err = tx.ExecContext(ctx, `insert into chores (id, operation, revision, finished_at, state) values (?, ?, ?, ?, ?)
+		on conflict (id) do nothing`,
 		c.ID, c.Operation, c.Revision, nullTime(c.FinishedAt), string(state))
 	return err
 }

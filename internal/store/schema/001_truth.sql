@@ -18,6 +18,8 @@ create table operations (
 -- One unfinished operation per VM, whatever the code above does.
 create unique index operations_unfinished on operations (fleet, vm) where finished_at is null;
 create index operations_fleet on operations (fleet, seq);
+create index operations_working on operations (fleet, vm) where finished_at is null and phase <> 'queued';
+create index operations_queued on operations (fleet, seq) where finished_at is null and phase = 'queued';
 
 create table vms (
   fleet        text    not null,

@@ -55,9 +55,13 @@ func notServingGoesAtOnce(_ *testing.T, w *world) {
 	w.save(fleet.VM{Ref: fleet.Ref{Fleet: "f", VM: "b"}, Failed: true})
 	w.save(fleet.VM{Ref: fleet.Ref{Fleet: "f", VM: "c"}, Intake: fleet.IntakeDrained})
 	b, c, d := w.ask("b", fleet.KindRecreate), w.ask("c", fleet.KindDelete), w.ask("d", fleet.KindDrain)
+	w.mustWait(d, 3)  // b and c are not serving, first goes first
+	w.mustAdmit(d, 4) // though b and c asked earlier
+	w.finish(d)
+	d = w.ask("d", fleet.KindDrain)
 	w.mustAdmit(c, 1)
 	w.mustAdmit(b, 1)
-	w.mustWait(first, 2) // b and c are not serving
+	w.mustWait(first, 2)
 	w.mustAdmit(first, 3)
 	w.mustWait(d, 3)
 	w.mustAdmit(d, 4)
@@ -108,10 +112,11 @@ func noOvertaking(_ *testing.T, w *world) {
 
 func undrainWaitsForNobody(_ *testing.T, w *world) {
 	w.mustAdmit(w.ask("a", fleet.KindRecreate), 1)
+	w.ask("e", fleet.KindUndrain) // queued: holds no place
+	w.ask("g", fleet.KindCreate)
 	waiting := w.ask("b", fleet.KindRecreate)
 	w.mustAdmit(w.ask("c", fleet.KindUndrain), math.MaxInt32)
 	w.mustAdmit(w.ask("d", fleet.KindCreate), math.MaxInt32)
-	w.ask("e", fleet.KindUndrain) // queued: holds no place
 	w.mustWait(waiting, 3)
 	w.mustAdmit(waiting, 4)
 }

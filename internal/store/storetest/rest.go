@@ -123,6 +123,21 @@ func choresEnd(_ *testing.T, w *world) {
 	}
 }
 
+func choreAddedTwice(_ *testing.T, w *world) {
+	op := w.ask("a", fleet.KindRecreate)
+	chore := fleet.Chore{ID: "c-1", Operation: op.ID, Kind: fleet.ChoreOrphanWatch, State: []byte(`{"n":1}`), CreatedAt: w.clock.Now()}
+	w.must(w.UpdateOperation(w.ctx(), op, nil, nil, []fleet.Chore{chore}))
+	first, err := w.Chore(w.ctx(), "c-1")
+	w.must(err)
+	first.State = []byte(`{"n":2}`)
+	w.must(w.UpdateChore(w.ctx(), first, nil))
+
+	w.must(w.UpdateOperation(w.ctx(), op, nil, nil, []fleet.Chore{chore})) // the drain was repeated
+	chores, err := w.Chores(w.ctx(), op.ID)
+	w.must(err)
+	w.same(chores, []fleet.Chore{*first})
+}
+
 func factsInOrder(_ *testing.T, w *world) {
 	for i := range 5 {
 		w.must(w.AppendFacts(w.ctx(), []fleet.Fact{

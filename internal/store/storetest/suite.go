@@ -75,6 +75,7 @@ func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
 		{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},
 		{"other host keys for a trusted instance are refused", otherHostKeys},
 		{"chores are updated by compare-and-set and end", choresEnd},
+		{"a chore that is added twice stays as it is", choreAddedTwice},
 		{"facts come in the order they were stored, after the one last seen", factsInOrder},
 
 		{"budget: one VM at a time", budgetOfOne},
