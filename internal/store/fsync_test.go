@@ -54,12 +54,12 @@ func syncs(t *testing.T, times int) int {
 	t.Helper()
 	dir := t.TempDir()
 	journal, trace := filepath.Join(dir, "sluice.db"), filepath.Join(dir, "trace")
-	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-y", "-e", "trace=fsync,fdatasync", "-o", trace, os.Args[0]) //nolint:gosec // the test binary itself
+	cmd := exec.CommandContext(t.Context(), "strace", "-f", "-y", "-e", "trace=fsync,fdatasync", "-o", trace, os.Args[0])
 	cmd.Env = append(os.Environ(), writesTo+"="+journal, commits+"="+strconv.Itoa(times))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	text, err := os.ReadFile(trace) //nolint:gosec // just written
+	text, err := os.ReadFile(trace)
 	must(t, err)
 	count := 0
 	for line := range strings.Lines(string(text)) {

@@ -48,7 +48,7 @@ type EngineLock struct {
 // operation, CodeForbidden, CodeInvalid.
 func LockEngine(path string, holder Holder) (*EngineLock, error) {
 	name := lockPath(path)
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // beside the configured journal
+	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fleet.Errorf(fleet.CodeForbidden, "the engine lock cannot be opened: %w", err).
 			WithHint("check that %s exists and can be written", filepath.Dir(name))
@@ -78,7 +78,7 @@ func takeLock(file *os.File) error {
 		if err = flock(file, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-		time.Sleep(pause)
+		<-time.After(pause)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func takeLock(file *os.File) error {
 // EngineHolder says whether the engine of the journal at path is run by
 // somebody, and by whom. It takes nothing and waits for nothing.
 func EngineHolder(path string) (Holder, bool) {
-	file, err := os.Open(lockPath(path)) //nolint:gosec // beside the configured journal
+	file, err := os.Open(lockPath(path))
 	if err != nil {
 		return Holder{}, false
 	}
@@ -144,7 +144,7 @@ func readHolder(file *os.File) (h Holder) {
 
 func flock(file *os.File, how int) error {
 	for {
-		err := syscall.Flock(int(file.Fd()), how) //nolint:gosec // a descriptor fits an int
+		err := syscall.Flock(int(file.Fd()), how)
 		if !errors.Is(err, syscall.EINTR) {
 			return err
 		}

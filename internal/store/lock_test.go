@@ -45,7 +45,7 @@ func TestASecondEngineIsRefusedByNameUntilTheFirstEnds(t *testing.T) {
 	if holder, held := store.EngineHolder(path); held {
 		t.Fatalf("held by %s before anybody took it", holder)
 	}
-	child := exec.Command(os.Args[0]) //nolint:gosec,noctx // the test binary itself, ended by its own handle
+	child := exec.Command(os.Args[0])
 	child.Env = append(os.Environ(), lockFor+"="+path)
 	out, err := child.StdoutPipe()
 	must(t, err)

@@ -118,7 +118,7 @@ func open(o Options, query url.Values) (*Store, error) {
 // create makes an empty file that only its owner can read: stored create
 // requests may name secrets.
 func create(path string) error {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // the configuration names the file
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		code, hint := fleet.CodeForbidden, "check the owner and the mode of the file and its directory"
 		switch {

@@ -30,6 +30,7 @@ func (s *Store) VMs(ctx context.Context, fleetName string) ([]fleet.VM, error) {
 }
 
 func (s *Store) vms(ctx context.Context, where string, args ...any) (list []fleet.VM, err error) {
+	//nolint:gosec // where is one of the two constants above
 	rows, err := s.db.QueryContext(ctx, `select v.order_number, v.state, coalesce(k.keys, 'null') from vms v
 		left join host_keys k on k.fleet = v.fleet and k.vm = v.vm and k.instance = v.state ->> '$.instance' `+where, args...)
 	if err != nil {

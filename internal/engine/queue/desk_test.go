@@ -22,8 +22,10 @@ func TestAPlaceIsNotLeftWithAWakeUpUnanswered(t *testing.T) {
 		t.Fatal("there is nobody to poke")
 	}
 	p := d.begin(about)
-	if !d.poke(about) || !d.poke(about) {
-		t.Fatal("the running attempt was not poked")
+	for range 2 { // the second one has nothing to add
+		if !d.poke(about) {
+			t.Fatal("the running attempt was not poked")
+		}
 	}
 	if d.leave(about, p) {
 		t.Fatal("left with a wake-up unanswered")

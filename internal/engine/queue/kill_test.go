@@ -60,7 +60,7 @@ func killedJournal(t testing.TB) string {
 	s := openStore(t, path)
 	ask(t, s, "looking", "resting")
 
-	child := exec.Command(os.Args[0], "-test.run=^$") //nolint:gosec,noctx // the test binary itself, ended by its own handle
+	child := exec.Command(os.Args[0], "-test.run=^$")
 	child.Env = append(os.Environ(), journalOfChild+"="+path)
 	var complaint strings.Builder
 	child.Stderr = &complaint
@@ -79,6 +79,7 @@ func killedJournal(t testing.TB) string {
 	return path
 }
 
+// Case T41: what a crash left is taken up at the next start.
 // With River alone it takes until the end of the lease and of rescueAfter.
 func TestAfterKill9EverythingMovesAtOnce(t *testing.T) {
 	path := killedJournal(t)

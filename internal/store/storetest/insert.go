@@ -110,6 +110,7 @@ func keyForgotten(_ *testing.T, w *world) {
 	}
 }
 
+// Case T82: the key is stored with the work, in one transaction.
 func refusedKeyIsFree(_ *testing.T, w *world) {
 	key := control.Key{Value: "k", Digest: "d"}
 	_, err := w.Insert(w.ctx(), []fleet.Operation{w.operation("a", fleet.KindRecreate)}, key,
@@ -120,6 +121,7 @@ func refusedKeyIsFree(_ *testing.T, w *world) {
 	}
 }
 
+// Case T81: the same event twice within milliseconds.
 func concurrentAsks(_ *testing.T, w *world) {
 	const askers = 16
 	ops := make([]fleet.Operation, askers)

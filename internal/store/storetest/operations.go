@@ -12,6 +12,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
+// Case T49: the cap is an absolute deadline in the row.
 func updateStoresAll(_ *testing.T, w *world) {
 	op := w.ask("a", fleet.KindRecreate)
 	op.Phase = fleet.PhaseDraining
