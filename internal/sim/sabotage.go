@@ -120,7 +120,7 @@ func (s *stopFirst) StopIntake(ctx context.Context, t engine.Target, o fleet.Ord
 }
 
 // byName deletes whatever carries the name, and once more when the new VM is
-// there: a repeat that came late.
+// at work: a repeat that came late.
 type byName struct {
 	engine.Machines
 	w *World
@@ -138,8 +138,8 @@ func (b *byName) Delete(ctx context.Context, o engine.DeleteOrder) (engine.Progr
 
 func (b *byName) repeat(o engine.DeleteOrder) {
 	err := b.w.await(b.w.life, func() string {
-		if h := b.w.Host(o.VM); h == nil || !h.Up() {
-			return o.VM + " is not there again"
+		if h := b.w.Host(o.VM); h == nil || len(h.Containers()) == 0 {
+			return o.VM + " is not at work again"
 		}
 		return ""
 	})
