@@ -51,7 +51,7 @@ func (p *program) demo(ctx context.Context, once bool, sabotage string) error {
 		return err
 	}
 	for {
-		round, err := p.demoRound(ctx, d, &session{Client: in})
+		round, err := p.demoRound(ctx, d, &session{Client: in}, sabotage)
 		if err != nil {
 			return err
 		}
@@ -61,13 +61,21 @@ func (p *program) demo(ctx context.Context, once bool, sabotage string) error {
 	}
 }
 
+// sabotageLimit is how long a wrong way is watched: what it lost may never
+// come back, and the ledger has the damage by then.
+const sabotageLimit = 45 * time.Second
+
 // demoRound recreates every VM once.
-func (p *program) demoRound(ctx context.Context, d *app.Demo, s *session) (*watcher, error) {
+func (p *program) demoRound(ctx context.Context, d *app.Demo, s *session, sabotage string) (*watcher, error) {
 	asked, err := s.Ask(ctx, d.Fleet, "", client.AskBody{Kind: client.AskBodyKindRecreate, Vms: d.VMs})
 	if err != nil {
 		return nil, err
 	}
-	w := p.watch(s, following{ops: asked.Operations, after: asked.After, firstFails: true})
+	f := following{ops: asked.Operations, after: asked.After, firstFails: true}
+	if sabotage != "" {
+		f.until = p.Now().Add(sabotageLimit)
+	}
+	w := p.watch(s, f)
 	return w, w.untilEnded(ctx, nil)
 }
 

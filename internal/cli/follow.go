@@ -20,7 +20,8 @@ type following struct {
 	after      int64 // events up to here are old
 	leave      bool  // Ctrl-C leaves the operations as they are
 	linger     time.Duration
-	firstFails bool // the first failure ends it
+	firstFails bool      // the first failure ends it
+	until      time.Time // it ends then at the latest; zero = when all have ended
 }
 
 // follow prints what happens to operations until all have ended, and yields
@@ -30,19 +31,21 @@ func (p *program) follow(ctx context.Context, s *session, f following) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	interrupts := w.interrupts(ctx)
-	err := w.untilEnded(ctx, interrupts)
-	if err == nil && s.alone() {
-		err = w.untilFollowedUp(ctx, interrupts)
-	}
-	if err != nil {
+	if err := w.untilEnded(ctx, interrupts); err != nil {
 		return err
+	}
+	if !p.json() {
+		w.summary()
+	}
+	if s.alone() {
+		if err := w.untilFollowedUp(ctx, interrupts); err != nil {
+			return err
+		}
 	}
 	if p.json() {
 		if err := p.printJSON(client.Operations{Operations: w.ops}); err != nil {
 			return err
 		}
-	} else {
-		w.summary()
 	}
 	if status := outcome(w.ops, w.canceled); status != ExitDone {
 		return &exit{status: status}
@@ -153,6 +156,9 @@ func (w *watcher) mine(e *client.Event) bool {
 }
 
 func (w *watcher) ended() bool {
+	if !w.until.IsZero() && w.Now().After(w.until) {
+		return true
+	}
 	all := true
 	for i := range w.ops {
 		if w.firstFails && w.ops[i].Phase == client.OperationPhaseFailed {
@@ -180,7 +186,7 @@ func (w *watcher) untilFollowedUp(ctx context.Context, interrupts <-chan struct{
 		default:
 		}
 		if stop {
-			fmt.Fprintf(w.Stderr, "sluice: %s is left to the next run or to `sluice serve` (--linger waits longer)\n", list(open))
+			fmt.Fprintf(w.Stderr, "sluice: %s is left to the next run or to `sluice serve` (--linger 4m sees it to the end)\n", list(open))
 			return nil
 		}
 		if err := w.await(ctx, nil); err != nil {

@@ -1,0 +1,127 @@
+package cli_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"gitlab.com/sluice-runners/sluice/internal/sim"
+	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
+)
+
+// exitStatus runs a command and compares its exit status: status N sluice …
+func exitStatus(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	got := 0
+	if err != nil {
+		code, ok := errors.AsType[*exec.ExitError](err)
+		if !ok {
+			ts.Fatalf("%v", err)
+		}
+		got = code.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, want %d", got, want)
+	}
+}
+
+func world(ts *testscript.TestScript) *sim.World {
+	w, ok := ts.Value(worldKey{}).(*sim.World)
+	if !ok {
+		ts.Fatalf("this script has no world: name it world_….txtar")
+	}
+	return w
+}
+
+// busy waits until every VM of the world runs a job.
+func busy(ts *testscript.TestScript, _ bool, _ []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	ts.Check(world(ts).AwaitBusy(ctx))
+}
+
+// damage compares the world's ledger: damage VM… says which are new, and that
+// nothing else happened; ! damage wants some.
+func damage(ts *testscript.TestScript, neg bool, args []string) {
+	err := world(ts).DamageTo(args...)
+	if (err != nil) != neg {
+		ts.Fatalf("damage: %v", err)
+	}
+}
+
+// fault makes the world's GitLab answer a status to everything: fault 500, or
+// to one route; fault off ends it.
+func fault(ts *testscript.TestScript, _ bool, args []string) {
+	gitlab := world(ts).GitLab()
+	if args[0] == "off" {
+		gitlab.ClearFaults()
+		return
+	}
+	code, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	gitlab.Inject(simgitlab.Fault{Kind: simgitlab.FaultStatus, Code: code, Routes: args[1:]})
+}
+
+// await waits until a file holds a text: await FILE TEXT.
+func await(ts *testscript.TestScript, _ bool, args []string) {
+	limit := time.Now().Add(30 * time.Second)
+	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if err == nil && strings.Contains(string(text), args[1]) {
+			tick.Stop()
+			return
+		}
+		if time.Now().After(limit) {
+			ts.Fatalf("%s never held %q: %s", args[0], args[1], text)
+		}
+	}
+}
+
+// running are the commands that a script began and has not ended.
+type running struct{ commands map[string]*exec.Cmd }
+
+type runningKey struct{}
+
+// begin starts a command whose output goes to NAME.log: begin NAME command…
+func begin(ts *testscript.TestScript, _ bool, args []string) {
+	log, err := os.Create(ts.MkAbs(args[0] + ".log"))
+	ts.Check(err)
+	defer func() { _ = log.Close() }()
+	cmd := exec.CommandContext(context.Background(), args[1], args[2:]...) //nolint:gosec // a test's own script
+	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), log, log
+	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TOYCLOUD", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
+	}
+	ts.Check(cmd.Start())
+	ts.Value(runningKey{}).(*running).commands[args[0]] = cmd
+}
+
+// interrupt sends Ctrl-C to a command: interrupt NAME, or kill -9: ! interrupt.
+func interrupt(ts *testscript.TestScript, neg bool, args []string) {
+	signal := os.Interrupt
+	if neg {
+		signal = os.Kill
+	}
+	ts.Check(ts.Value(runningKey{}).(*running).commands[args[0]].Process.Signal(signal))
+}
+
+// ended waits for a command and compares its exit status: ended NAME N.
+func ended(ts *testscript.TestScript, _ bool, args []string) {
+	cmd := ts.Value(runningKey{}).(*running).commands[args[0]]
+	err := cmd.Wait()
+	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
+		ts.Fatalf("%s: exit status %s, want %s (%v)\n%s", args[0], got, args[1], err, ts.ReadFile(args[0]+".log"))
+	}
+	delete(ts.Value(runningKey{}).(*running).commands, args[0])
+}
