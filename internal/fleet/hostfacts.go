@@ -50,7 +50,7 @@ type RunnerEntry struct {
 // CodeConflict, each with what to do next.
 func RefuseHost(vm Ref, settings HostSettings, f *HostFacts) error {
 	for _, check := range []func(Ref, HostSettings, *HostFacts) *Error{
-		refuseUnit, refuseSudo, refuseIdentity, refuseUnregister, refuseExpiry, refusePodman,
+		refuseUnit, refuseSudo, refuseConfig, refuseIdentity, refuseUnregister, refuseExpiry, refusePodman,
 	} {
 		if err := check(vm, settings, f); err != nil {
 			return err

@@ -38,13 +38,18 @@ type realClock struct{}
 
 func (realClock) Now() time.Time { return time.Now() }
 
-func newSigner(t testing.TB) ssh.Signer {
+func newKey(t testing.TB) ed25519.PrivateKey {
 	t.Helper()
 	_, key, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer, err := ssh.NewSignerFromKey(key)
+	return key
+}
+
+func newSigner(t testing.TB) ssh.Signer {
+	t.Helper()
+	signer, err := ssh.NewSignerFromKey(newKey(t))
 	if err != nil {
 		t.Fatal(err)
 	}

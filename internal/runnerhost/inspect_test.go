@@ -172,13 +172,13 @@ func TestBadHostsAreRefusedWithTheReason(t *testing.T) {
 	}{
 		"a second runner unit": {func(w *world) { w.SecondUnit("other-runner.service") }, []string{"2 gitlab-runner processes"}},
 		"podman missing":       {func(w *world) { w.Uninstall("podman") }, []string{"podman is not installed"}},
-		"two system_ids":       {func(w *world) {
+		"two system_ids": {func(w *world) {
 			if err := w.Files().Chmod("/home", 0o755); err != nil {
 				w.t.Fatal(err)
 			}
 			w.Files().Put("/home/fedora/.gitlab-runner/.runner_system_id", "s_000000000000\n", "fedora", 0o644)
 		}, []string{"2 system_ids", "s_000000000000"}},
-		"sudo refused":         {func(w *world) { w.RefuseSudo("systemctl", "stop") }, []string{"sudo refuses systemctl stop --no-block gitlab-runner.service"}},
+		"sudo refused": {func(w *world) { w.RefuseSudo("systemctl", "stop") }, []string{"sudo refuses systemctl stop --no-block gitlab-runner.service"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, nil)

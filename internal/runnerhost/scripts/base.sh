@@ -18,11 +18,11 @@ field() { printf '%s=%s\n' "$1" "$2"; }
 # lines KEY: standard input, each line as KEY=line.
 lines() { sed "s/^/$1=/"; }
 
-first_line() { printf '%s\n' "$1" | sed -n '/./{p;q;}'; }
+last_line() { printf '%s' "${1##*"$nl"}"; }
 
 prop() { systemctl show "$unit" --property="$1" 2>/dev/null | sed -n "s/^$1=//p"; }
 
-boot_id() { cat "$root/proc/sys/kernel/random/boot_id"; }
+boot_id() { IFS= read -r id <"$root/proc/sys/kernel/random/boot_id" && printf '%s' "$id"; }
 
 # refuse REASON DETAIL ends the script: nothing further is done, and what undo
 # names is taken back.
@@ -35,7 +35,8 @@ refuse() {
     exit 0
 }
 
-as_root() { if [ "$(id -u)" -eq 0 ]; then "$@"; else sudo -n "$@"; fi; }
+login=$(id -un)
+as_root() { if [ "$login" = root ]; then "$@"; else sudo -n "$@"; fi; }
 
 # must COMMAND: as root, or refuse with what it said.
 must() {

@@ -23,7 +23,7 @@ EOF
 }
 
 # note KEY FILE: a comment of a drop-in or of the last order.
-note() { sed -n "s/^# $1: //p" "$2" 2>/dev/null | sed 1q; }
+note() { sed -n "/^# $1: /{s///p;q;}" "$2" 2>/dev/null; }
 
 dropin_is_ours() {
     [ "$(note owner "$dropin")" = "$owner" ] && [ "$(note number "$dropin")" = "$number" ]

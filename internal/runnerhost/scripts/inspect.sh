@@ -16,7 +16,7 @@ unit_facts() {
     printf '%s\n' "$facts" | sed -n '/^[A-Za-z]*=/s/^/unit./p'
     case $facts in
     *FragmentPath=*) ;;
-    *) field systemd.error "$(first_line "${facts:-no answer}")" ;;
+    *) field systemd.error "$(last_line "${facts:-no answer}")" ;;
     esac
     prop Environment | tr ' ' '\n' | sed -n 's/^"\{0,1\}\([A-Za-z_][A-Za-z0-9_]*\)=.*/environment=\1/p'
 }

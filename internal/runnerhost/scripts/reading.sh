@@ -7,9 +7,8 @@ reading() {
     printf '%s\n' "$answer" | sed -n '/=/s/^/unit./p'
     if [ -e "$dropin" ]; then
         field dropin.present yes
-        field dropin.owner "$(note owner "$dropin")"
-        field dropin.operation "$(note operation "$dropin")"
-        field dropin.number "$(note number "$dropin")"
+        sed -n -e 's/^# owner: /dropin.owner=/p' -e 's/^# operation: /dropin.operation=/p' \
+            -e 's/^# number: /dropin.number=/p' "$dropin" 2>/dev/null
     else
         field dropin.present no
     fi
@@ -40,14 +39,14 @@ containers() {
         exit "$status"
     } 2>&1)
     field podman.status "$?"
-    field podman.error "$(first_line "$said")"
+    field podman.error "$(last_line "$said")"
     exec 3>&-
 }
 
 as_runner() {
-    if [ "$(id -un)" = "$runner_user" ]; then
+    if [ "$login" = "$runner_user" ]; then
         "$@"
-    elif [ "$(id -u)" -eq 0 ]; then
+    elif [ "$login" = root ]; then
         home=$(getent passwd "$runner_user" | cut -d: -f6)
         runuser -u "$runner_user" -- env -u XDG_RUNTIME_DIR -u DBUS_SESSION_BUS_ADDRESS "HOME=$home" "$@"
     else

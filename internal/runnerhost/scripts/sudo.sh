@@ -1,7 +1,7 @@
 # Which of the commands sudo refuses to this login. The line sent before it
 # defines wanted, which calls may for each of them.
 sudo_facts() {
-    [ "$(id -u)" -eq 0 ] || wanted
+    [ "$login" = root ] || wanted
 }
 
 # may COMMAND: asks sudo, which runs nothing. What it would say at the real
