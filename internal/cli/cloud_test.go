@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -170,11 +172,18 @@ func writeConfig(dir string, w *sim.World, url string) error {
 	}
 	for name, text := range map[string]string{
 		"gitlab-token": w.ReadToken(), "runner-token": w.RunnerToken(), "key": string(key),
-		"sluice.yaml": fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s")),
+		"notoken.yaml": notoken(fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s"))),
+		"sluice.yaml":  fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// notoken is a configuration without any token.
+func notoken(text string) string {
+	text = regexp.MustCompile(`, token: \{file: [^}]*\}`).ReplaceAllString(text, "")
+	return strings.ReplaceAll(text, "sluice.db", "notoken.db")
 }

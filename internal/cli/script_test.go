@@ -55,9 +55,11 @@ func TestScripts(t *testing.T) {
 type worldKey struct{}
 
 func startWorld(env *testscript.Env) error {
-	w, err := sim.NewWorld(sim.Options{
-		Now: time.Now, VMs: 3, Jobs: true, MinJob: time.Second, MaxJob: 3 * time.Second, Fleet: "lab",
-	})
+	o := sim.Options{Now: time.Now, VMs: 3, Jobs: true, MinJob: time.Second, MaxJob: 3 * time.Second, Fleet: "lab"}
+	if strings.Contains(filepath.Base(env.WorkDir), "long_") {
+		o.MinJob, o.MaxJob = 6*time.Second, 8*time.Second
+	}
+	w, err := sim.NewWorld(o)
 	if err != nil {
 		return err
 	}
