@@ -13,13 +13,11 @@ func TestKilledInMidDrainGoesOnWhereItWas(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
 	id := s.begin(one, longJob(15*time.Second))
-	first := s.start("serve")
-	s.awaitServer()
+	first := s.serve()
 	s.sluice(exitDone, "recreate", "lab/one", "--image", "v2", "--detach", "--yes")
 	one.await("deactivating")
 	first.kill()
-	s.start("serve")
-	s.awaitServer()
+	s.serve()
 	s.awaitNew(one)
 	s.mustHaveSucceeded(id)
 	s.mustBeNew(one, "v2")
@@ -31,15 +29,13 @@ func TestKilledInTheMiddleOfALongCreateMakesOneVM(t *testing.T) {
 	if err := s.World.SetWeather(machines.Weather{CreateDelay: 8 * time.Second, LateCreate: 5 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	first := s.start("serve")
-	s.awaitServer()
+	first := s.serve()
 	s.sluice(exitDone, "recreate", "lab/one", "--image", "v2", "--detach", "--yes")
 	s.await(time.Minute, "the create to be on its way", func() (bool, error) {
 		return len(s.visitsOf("create")) > 0, nil
 	})
 	first.kill()
-	s.start("serve")
-	s.awaitServer()
+	s.serve()
 	s.awaitNew(one)
 	s.mustBeNew(one, "v2")
 	if creates := s.visitsOf("create"); len(creates) != 1 {

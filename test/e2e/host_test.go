@@ -31,7 +31,11 @@ func (s *scene) host(name string) *host {
 	h := &host{Machine: m, scene: s}
 	h.login()
 	h.await("active")
-	h.systemID = h.run("cat /etc/gitlab-runner/.runner_system_id")
+	// A simple unit is active before its process has done anything.
+	s.await(20*time.Second, "the runner of "+name+" to have a system_id", func() (bool, error) {
+		h.systemID, _ = h.shell.Run("cat /etc/gitlab-runner/.runner_system_id")
+		return h.systemID != "", nil
+	})
 	return h
 }
 

@@ -18,8 +18,7 @@ func TestJobAssignedInTheInstantOfTheStopIsReportedWithItsLink(t *testing.T) {
 	s := newScene(t, "one", "two")
 	one := s.host("one")
 	s.host("two")
-	s.start("serve")
-	s.awaitServer()
+	s.serve()
 	// The answer of an assignment stays on its way until the stop has cut the request.
 	if err := s.GitLab.Switch(s.ctx, simgitlab.Switches{AssignDelay: time.Minute}); err != nil {
 		t.Fatal(err)
@@ -41,8 +40,7 @@ func TestJobAssignedInTheInstantOfTheStopIsReportedWithItsLink(t *testing.T) {
 func TestJobTakenAfterAnUndrainIsLeftAlone(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	s.start("serve")
-	s.awaitServer()
+	s.serve()
 	s.sluice(exitDone, "drain", "lab/one", "--yes")
 	s.sluice(exitDone, "undrain", "lab/one", "--yes")
 	s.mustServeAgain(one)

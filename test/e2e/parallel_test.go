@@ -10,9 +10,9 @@ import (
 func TestParallelDrainsAllAtOnce(t *testing.T) {
 	s := newScene(t, "one", "two", "three")
 	hosts := []*host{s.host("one"), s.host("two"), s.host("three")}
-	jobs := s.beginOnEach(hosts, 12*time.Second)
+	jobs := s.beginOnEach(hosts, 45*time.Second)
 	recreate := s.start("recreate", "lab/one", "lab/two", "lab/three", "--parallel", "3", "--image", "v2", "--yes")
-	s.await(12*time.Second, "all three to drain at once", func() (bool, error) {
+	s.await(45*time.Second, "all three to drain at once", func() (bool, error) {
 		return s.notServing(hosts) == 3, nil
 	})
 	recreate.wait(2*time.Minute, exitDone)

@@ -32,8 +32,7 @@ func TestHostRebootedInMidDrainIsStoppedAgain(t *testing.T) {
 func TestVMDrainedOnPurposeIsStoppedAgainAfterAReboot(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	s.start("serve")
-	s.awaitServer()
+	s.serve()
 	s.sluice(exitDone, "drain", "lab/one", "--yes")
 	one.reboot()
 	s.await(2*time.Minute, "the runner to be stopped again", func() (bool, error) {
@@ -41,15 +40,6 @@ func TestVMDrainedOnPurposeIsStoppedAgainAfterAReboot(t *testing.T) {
 	})
 	s.sluice(exitDone, "undrain", "lab/one", "--yes")
 	s.mustServeAgain(one)
-}
-
-func (s *scene) awaitServer() {
-	s.t.Helper()
-	s.await(15*time.Second, "the server to answer", func() (bool, error) {
-		c := s.start("status")
-		<-c.done
-		return c.code == exitDone, nil
-	})
 }
 
 func TestRebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {

@@ -5,8 +5,10 @@ package e2e_test
 import (
 	"bytes"
 	"errors"
+	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -141,4 +143,20 @@ func (s *scene) awaitSaid(limit time.Duration, part string, args ...string) stri
 		return strings.Contains(said, part), nil
 	})
 	return said
+}
+
+// serve starts the server and waits until its socket answers.
+func (s *scene) serve() *command {
+	s.t.Helper()
+	server := s.start("serve")
+	socket := filepath.Join(filepath.Dir(s.config), "sluice.sock")
+	s.await(20*time.Second, "the server's socket", func() (bool, error) {
+		var dialer net.Dialer
+		conn, err := dialer.DialContext(s.ctx, "unix", socket)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil, nil
+	})
+	return server
 }

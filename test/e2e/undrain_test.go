@@ -3,6 +3,7 @@
 package e2e_test
 
 import (
+	"regexp"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 func TestUndrainInMidJobLosesNothing(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
+	s.serve()
 	id := s.begin(one, longJob(25*time.Second))
 	s.sluice(exitDone, "drain", "lab/one", "--detach", "--yes")
 	one.await("deactivating")
@@ -21,6 +23,29 @@ func TestUndrainInMidJobLosesNothing(t *testing.T) {
 	s.awaitJob(id, 40*time.Second, "end", finished)
 	s.mustHaveSucceeded(id)
 	s.mustServeAgain(one)
+}
+
+func TestCancelInMidDrainGivesIntakeBack(t *testing.T) {
+	s := newScene(t, "one")
+	one := s.host("one")
+	s.serve()
+	id := s.begin(one, longJob(25*time.Second))
+	said := s.sluice(exitDone, "drain", "lab/one", "--detach", "--yes")
+	one.await("deactivating")
+	s.sluice(exitDone, "op", "cancel", operationIn(t, said))
+	s.awaitJob(id, 40*time.Second, "end", finished)
+	s.mustHaveSucceeded(id)
+	s.mustServeAgain(one)
+}
+
+// operationIn finds the operation's id in what a command said.
+func operationIn(t *testing.T, said string) string {
+	t.Helper()
+	id := regexp.MustCompile(`\bop-[0-9a-z]{12}\b`).FindString(said)
+	if id == "" {
+		t.Fatalf("no operation is named in:\n%s", said)
+	}
+	return id
 }
 
 func TestDrainStaysUntilUndrained(t *testing.T) {
