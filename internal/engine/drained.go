@@ -124,6 +124,7 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 // orderEnd makes sure that the runner will not come back, then ends its jobs.
 func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcome, error) {
 	d := &w.op.Drain
+	w.recordSkipped(ctx, reading)
 	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" {
 		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever

@@ -269,6 +269,9 @@ func TestADeleteWithoutADrainEndsTheJobAndSaysSo(t *testing.T) {
 	if !strings.Contains(w.Story(), "the drain is skipped") {
 		t.Error("it is not said")
 	}
+	if op := w.Op(id); len(op.CutJobs) != 1 || op.CutJobs[0].ID != 8 {
+		t.Errorf("the cut job is not recorded: %v", op.CutJobs)
+	}
 }
 
 func TestAVMThatNeverJoinedNeedsNoDrain(t *testing.T) {
