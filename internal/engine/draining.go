@@ -168,7 +168,9 @@ func (w *work) awaitExit(ctx context.Context, mainPID int, ends ...time.Time) (o
 	case limit < 100*time.Millisecond:
 		return wait(time.Millisecond) // hold again in the next attempt
 	}
-	if err := w.f.Hosts.AwaitExit(ctx, w.oldTarget(), mainPID, limit); err != nil {
+	held, done := w.holds.begin(ctx, w.op.ID)
+	defer done()
+	if err := w.f.Hosts.AwaitExit(held, w.oldTarget(), mainPID, limit); err != nil && held.Err() == nil {
 		return wait(time.Second) // the next look tells what is wrong
 	}
 	return again()

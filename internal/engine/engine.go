@@ -24,10 +24,11 @@ type Options struct {
 	Owner    string // of our drop-ins: this store's id
 }
 
-// Engine brings operations and chores forward. It has no state of its own:
-// everything that counts is in the store.
+// Engine brings operations and chores forward. It has no state of its own that
+// counts: that is in the store.
 type Engine struct {
 	Options
+	holds holds
 }
 
 // New makes an Engine.

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"strconv"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -47,7 +48,11 @@ func (w *work) watchOrphans() {
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
 	}
-	c, err := newChore(w.op, fleet.ChoreOrphanWatch, "", state.ExitAt.Add(watchLooks[0]), state)
+	suffix := "" // a drain that had to start again has a watch of its own
+	if w.op.Drain.Watches++; w.op.Drain.Watches > 1 {
+		suffix = strconv.Itoa(w.op.Drain.Watches)
+	}
+	c, err := newChore(w.op, fleet.ChoreOrphanWatch, suffix, state.ExitAt.Add(watchLooks[0]), state)
 	if err != nil {
 		w.fact(fleet.FactWarning, "no orphan watch: %s", text(err))
 		return

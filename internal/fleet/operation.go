@@ -121,6 +121,7 @@ type DrainState struct {
 	Jobs             []Job       `json:"jobs,omitempty"`      // last known to be waited for
 	JobsSeen         []int64     `json:"jobs_seen,omitempty"` // had a container here: not orphans
 	GitLabUnsure     bool        `json:"gitlab_unsure,omitempty"`
+	Watches          int         `json:"watches,omitempty"` // orphan watches begun
 	Leftovers        []Container `json:"leftovers,omitempty"`
 	LinksAt          time.Time   `json:"links_at,omitzero"` // when GitLab was last asked for links
 }
