@@ -35,6 +35,7 @@ type App struct {
 	hands    *hands
 	own      *own
 	queue    *queue.Queue
+	engine   *engine.Engine // nil unless the role runs it
 	server   *api.Server
 }
 
@@ -136,8 +137,9 @@ func (a *App) openEngine(ctx context.Context) error {
 	if a.queue, err = queue.New(ctx, o); err != nil {
 		return err
 	}
-	a.queue.Looker = engine.New(engine.Options{
+	a.engine = engine.New(engine.Options{
 		Fleets: a.hands.fleets, Store: s, Clock: clock{}, Observer: a.metrics, Waker: a.queue, Log: a.log, Owner: owner,
 	})
+	a.queue.Looker = a.engine
 	return a.queue.Start(ctx)
 }

@@ -13,8 +13,12 @@ import (
 )
 
 func (a *App) openAPI(context.Context) error {
+	wakes := waker{own: a.own, queue: a.queue}
+	if a.engine != nil {
+		wakes.interrupt = a.engine.Interrupt
+	}
 	intents := control.New(control.Options{
-		Fleets: a.specs, Store: a.journal, Waker: waker{own: a.own, queue: a.queue}, Clock: clock{}, Log: a.log,
+		Fleets: a.specs, Store: a.journal, Waker: wakes, Clock: clock{}, Log: a.log,
 	})
 	var tokens []access.Token
 	for _, t := range a.Config.Server.Tokens {

@@ -58,6 +58,9 @@ func (o *own) adoptChores(ctx context.Context, s *store.Store) error {
 type waker struct {
 	own   *own // nil = everything is
 	queue *queue.Queue
+	// interrupt ends a wait on the operation's host, so that the change is seen
+	// at once; nil without an engine.
+	interrupt func(operation string)
 }
 
 var _ control.Waker = waker{}
@@ -73,5 +76,9 @@ func (w waker) Wake(ctx context.Context, operation string) error {
 	if w.queue == nil {
 		return nil
 	}
-	return w.queue.Wake(ctx, operation)
+	err := w.queue.Wake(ctx, operation)
+	if w.interrupt != nil {
+		w.interrupt(operation)
+	}
+	return err
 }
