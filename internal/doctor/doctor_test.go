@@ -1,0 +1,165 @@
+package doctor
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+func TestAHealthyFleetIsClean(t *testing.T) {
+	report := newWard().examine(t)
+	if len(report.Findings) != 0 || len(report.Examined) != 2 || report.At != noon {
+		t.Errorf("%+v", report)
+	}
+}
+
+// Each illness has one finding that says what it is, what it would cause and
+// how to mend it.
+func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
+	for name, c := range map[string]struct {
+		ill      func(*ward)
+		severity Severity
+		vm       string
+		check    string
+		what     string
+		mend     string
+	}{
+		"no such VM": {
+			func(w *ward) { w.instances = w.instances[1:] }, SeverityWarning, "a", "reach",
+			"the provider knows no VM of this name", "sluice create gcp/a",
+		},
+		"two instances": {
+			func(w *ward) { w.instances = append(w.instances, fleet.Instance{ID: "i-2", VM: "a"}) }, SeverityError, "a", "reach",
+			"2 instances of this name: i-a and i-2", "by its id",
+		},
+		"off": {
+			func(w *ward) { w.instances[0].Presence = fleet.PresenceOff }, SeverityWarning, "a", "reach", "instance i-a is off", "start it",
+		},
+		"no address": {
+			func(w *ward) { w.instances[0].Address = "" }, SeverityError, "a", "reach", "has no address", "reports one",
+		},
+		"provider down": {
+			func(w *ward) { w.listErr = fleet.Errorf(fleet.CodeUnavailable, "list hangs").WithHint("see its log") }, SeverityError, "", "provider",
+			"list hangs", "see its log",
+		},
+		"out of reach": {
+			func(w *ward) {
+				w.inspect["a"] = fleet.Errorf(fleet.CodeUnavailable, "gcp/a: connection refused").WithHint("is sshd up?")
+			}, SeverityError, "a", "reach", "connection refused", "is sshd up?",
+		},
+		"wrong host key": {
+			func(w *ward) {
+				w.inspect["a"] = fleet.Errorf(fleet.CodeConflict, "gcp/a: the host key is another one").WithHint("find out why")
+			}, SeverityError, "a", "reach", "the host key is another one", "find out why",
+		},
+		"no unit": {
+			func(w *ward) { w.facts["a"].UnitLoaded = false }, SeverityError, "a", "units", "there is no unit gitlab-runner.service", "host.unit",
+		},
+		"wrapped in a shell": {
+			func(w *ward) { w.facts["a"].MainCommand = []string{"/bin/sh", "-c", "gitlab-runner run"} }, SeverityError, "a", "units",
+			"a wrapper swallows SIGQUIT", "ExecStart=",
+		},
+		"two runners": {
+			func(w *ward) { w.facts["a"].RunnerPIDs = []int{100, 200} }, SeverityError, "a", "units", "2 gitlab-runner processes", "one runner unit",
+		},
+		"unregisters at stop": {
+			func(w *ward) { w.facts["a"].Unregisters = []string{"cleanup.service"} }, SeverityError, "a", "units", "unregisters its runner at shutdown (cleanup.service)", "disable it",
+		},
+		"sudo refused": {
+			func(w *ward) { w.facts["a"].SudoErr = "systemctl daemon-reload" }, SeverityError, "a", "sudo", "sudo refuses systemctl daemon-reload to fedora", "deploy/sudoers/sluice",
+		},
+		"podman missing": {
+			func(w *ward) { w.facts["a"].PodmanErr = "podman: not found" }, SeverityError, "a", "units", "podman: not found", "host.runner_user",
+		},
+		"token with expiry on the host": {
+			func(w *ward) { w.facts["a"].Entries[0].TokenExpiresAt = noon }, SeverityError, "a", "units", "the runner's token expires", "FF_DISABLE_AUTOMATIC_TOKEN_ROTATION",
+		},
+		"unknown to GitLab": {
+			func(w *ward) { w.managers = w.managers[1:] }, SeverityError, "a", "identity", "GitLab knows no manager with system_id s_a under runner 7", "config.toml",
+		},
+		"cloned": {
+			func(w *ward) { w.facts["b"].SystemIDs = []string{"s_a"} }, SeverityError, "a", "identity", "system_id s_a is on 2 hosts: a, b", "machine-id",
+		},
+		"two managers": {
+			func(w *ward) { w.managers = append(w.managers, w.managers[0]) }, SeverityWarning, "a", "identity", "2 managers with system_id s_a", "stale",
+		},
+		"offline": {
+			func(w *ward) { w.managers[0].Status = "offline" }, SeverityWarning, "a", "identity", "calls its manager offline", "journalctl",
+		},
+		"older GitLab": {
+			func(w *ward) { w.managers[0].Execution = fleet.ExecutionUnknown }, SeverityWarning, "a", "gitlab", "job_execution_status is missing", "GitLab 18",
+		},
+		"foreign token": {
+			func(w *ward) { w.facts["a"].Entries[0].TokenSHA256 = "bb" }, SeverityWarning, "a", "identity", "has the fleet's runner token", "compare",
+		},
+		"GitLab token wrong": {
+			func(w *ward) {
+				w.gitlabErr = fleet.Errorf(fleet.CodeForbidden, "GitLab answered 401").WithHint("put a valid one into gitlab.token")
+			}, SeverityError, "", "gitlab", "GitLab answered 401", "gitlab.token",
+		},
+		"GitLab token without scope": {
+			func(w *ward) { w.token = TokenInfo{Scopes: []string{"read_user"}} }, SeverityError, "", "token", "the scopes read_user, not read_api", "read_api",
+		},
+		"GitLab token ends soon": {
+			func(w *ward) { w.token.ExpiresAt = noon.Add(24 * time.Hour) }, SeverityWarning, "", "token", "expires 2030-01-02", "rotate",
+		},
+		"paused": {
+			func(w *ward) { w.paused = true }, SeverityWarning, "", "gitlab", "runner 7 is paused", "resume",
+		},
+		"runner token dead": {
+			func(w *ward) { w.tokenErr = fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the runner token") }, SeverityError, "", "token", "GitLab refuses the runner token", "",
+		},
+		"runner token unknown": {
+			func(w *ward) { w.tokenErr = fleet.Errorf(fleet.CodeUnavailable, "GitLab answered 500") }, SeverityWarning, "", "token", "GitLab answered 500", "",
+		},
+		"runner token expires": {
+			func(w *ward) { w.expiry = noon.Add(time.Hour) }, SeverityError, "", "token", "the runner token expires 2030-01-01T13:00:00Z", "remove the expiry",
+		},
+		"no GitLab token": {
+			func(w *ward) { w.spec.HasGitLab = false }, SeverityWarning, "", "token", "there is no GitLab token", "read_api",
+		},
+		"neither token": {
+			func(w *ward) { w.spec.HasGitLab, w.spec.HasRunnerToken = false, false }, SeverityError, "", "token", "neither a GitLab token nor a runner token", "runner.token",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWard()
+			c.ill(w)
+			report := w.examine(t)
+			if len(report.Findings) != 1 {
+				t.Fatalf("%d findings: %+v", len(report.Findings), report.Findings)
+			}
+			f := report.Findings[0]
+			if f.Severity != c.severity || f.VM != c.vm || f.Check != c.check || !strings.Contains(f.What, c.what) || !strings.Contains(f.Mend, c.mend) {
+				t.Errorf("%+v", f)
+			}
+			if f.Would == "" {
+				t.Error("it is not said what it would cause")
+			}
+		})
+	}
+}
+
+// facts/gitlab.md 1.3: a token that sees nothing answers 200 with an empty list.
+func TestATokenThatSeesNoManagerIsNotTakenForAnEmptyFleet(t *testing.T) {
+	w := newWard()
+	w.managers = nil
+	report := w.examine(t)
+	if len(report.Findings) != 1 || !strings.Contains(report.Findings[0].What, "sees no manager of runner 7") {
+		t.Errorf("%+v", report.Findings)
+	}
+}
+
+func TestOnlyTheNamedVMsAreExamined(t *testing.T) {
+	w := newWard()
+	w.facts["b"].UnitLoaded = false
+	if report := w.examine(t, "a"); len(report.Findings) != 0 || len(report.Examined) != 1 {
+		t.Errorf("%+v", report)
+	}
+	_, err := New(Options{Spec: func(string) (fleet.Spec, error) { return w.spec, nil }, Clock: still{}}).Examine(t.Context(), "gcp", []string{"z"})
+	if fleet.CodeOf(err) != fleet.CodeNotFound {
+		t.Errorf("got %v", err)
+	}
+}
