@@ -133,6 +133,9 @@ func (c *Cloud) after(d time.Duration, f func()) {
 
 // put makes an instance with its disk and starts its guest. Lock held.
 func (c *Cloud) put(vm, image, token string, labels map[string]string) (*instance, error) {
+	if c.closed {
+		return nil, fleet.Errorf(fleet.CodeUnavailable, "%s: the cloud is closed", vm)
+	}
 	c.lastID++
 	id := fmt.Sprintf("i-%d", c.lastID)
 	in := &instance{token: token, Instance: fleet.Instance{

@@ -144,7 +144,7 @@ func (c *Cloud) refuseCreate(o engine.CreateOrder) error {
 func (c *Cloud) startCreate(a *act, o engine.CreateOrder) {
 	c.note(a, "begin", "")
 	fail := c.faults.takeCreateFailure()
-	make := func() {
+	put := func() {
 		in, err := c.put(o.VM, o.Prepared.Image, o.Token, map[string]string{fleet.LabelOperation: o.Operation})
 		if err != nil {
 			c.finish(a, err)
@@ -156,7 +156,7 @@ func (c *Cloud) startCreate(a *act, o engine.CreateOrder) {
 	}
 	if c.faults.loseCreate { // the answer is lost; the success comes late
 		c.faults.loseCreate = false
-		c.faults.late = make
+		c.faults.late = put
 		c.finish(a, fleet.Errorf(fleet.CodeUnavailable, "%s: the create's answer was lost", o.Ref))
 		return
 	}
@@ -165,7 +165,7 @@ func (c *Cloud) startCreate(a *act, o engine.CreateOrder) {
 			c.finish(a, fleet.Errorf(fail, "%s: %s", o.Ref, failureWords[fail]))
 			return
 		}
-		make()
+		put()
 	})
 }
 

@@ -144,8 +144,8 @@ func (h *Host) Unreachable() { h.server.close() }
 
 // Reachable ends Unreachable.
 func (h *Host) Reachable() {
-	if h.Up() {
-		h.server.open()
+	if b := h.running(); b != nil && h.Up() {
+		h.server.open(b)
 	}
 }
 

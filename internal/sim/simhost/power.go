@@ -30,14 +30,11 @@ func (h *Host) PowerOn() {
 		if !simclock.Sleep(b.ctx, h.o.Clock, h.o.BootDelay) {
 			return
 		}
+		b.systemd.Start(h.o.Unit)
+		h.server.open(b)
 		h.mu.Lock()
+		defer h.mu.Unlock()
 		b.up = h.boot == b
-		up := b.up
-		h.mu.Unlock()
-		if up {
-			b.systemd.Start(h.o.Unit)
-			h.server.open()
-		}
 	}()
 }
 

@@ -67,18 +67,14 @@ func (h *Host) leave(b *boot, p *process, e simsystemd.Exit) {
 		h.mu.Lock()
 		delete(b.procs, p.pid)
 		alive := h.boot == b
+		if alive && p.exited != nil { // under the lock: Destroy waits for what was begun before
+			h.wait.Go(func() { p.exited(e) })
+		}
 		h.mu.Unlock()
 		if alive {
 			h.files.RemoveAll("/proc/" + strconv.Itoa(p.pid))
 		}
 		close(p.gone)
-		if p.exited != nil && alive {
-			h.wait.Add(1)
-			go func() {
-				defer h.wait.Done()
-				p.exited(e)
-			}()
-		}
 	})
 }
 

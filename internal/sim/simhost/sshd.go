@@ -45,12 +45,12 @@ const (
 	reopenPause = 20 * time.Millisecond
 )
 
-// open listens on the host's address.
-func (s *server) open() {
+// open listens on the host's address, if that boot still runs.
+func (s *server) open(b *boot) {
 	var lc net.ListenConfig
 	for try := 0; ; try++ {
 		s.mu.Lock()
-		if s.dead || s.ln != nil {
+		if s.dead || s.ln != nil || s.h.running() != b {
 			s.mu.Unlock()
 			return
 		}

@@ -132,6 +132,9 @@ func (b *build) wait(d time.Duration, cancelable bool) error {
 			return errInterrupted
 		case <-b.died:
 			stop()
+			if b.interrupted() { // the whole group got the signal: the runner's word counts
+				return errInterrupted
+			}
 			if cancelable {
 				b.say(fmt.Sprintf("ERROR: Job failed: exit status %d", b.code))
 				return errKilled
@@ -143,6 +146,15 @@ func (b *build) wait(d time.Duration, cancelable bool) error {
 				return err
 			}
 		}
+	}
+}
+
+func (b *build) interrupted() bool {
+	select {
+	case <-b.r.force:
+		return true
+	default:
+		return false
 	}
 }
 

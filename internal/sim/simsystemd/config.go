@@ -151,7 +151,7 @@ func span(text string, def time.Duration) time.Duration {
 	if text == "infinity" {
 		return Infinity
 	}
-	total, any := time.Duration(0), false
+	total, found := time.Duration(0), false
 	for _, field := range strings.Fields(text) {
 		digits := strings.TrimRight(field, "abcdefghijklmnopqrstuvwxyz")
 		n, err := strconv.ParseFloat(digits, 64)
@@ -162,9 +162,9 @@ func span(text string, def time.Duration) time.Duration {
 		if !ok {
 			return def
 		}
-		total, any = total+time.Duration(n*float64(unit)), true
+		total, found = total+time.Duration(n*float64(unit)), true
 	}
-	if !any {
+	if !found {
 		return def
 	}
 	return total
