@@ -56,7 +56,7 @@ func (r *request) imageFlag(cmd *cobra.Command) {
 
 func (r *request) drainFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&r.cap, "cap", 0, "how long jobs may go on after intake was stopped (else the fleet's)")
-	cmd.Flags().StringVar(&r.onOverrun, "on-overrun", "", "when the cap passes with a job running: `proceed`, wait or abort (else the fleet's)")
+	cmd.Flags().StringVar(&r.onOverrun, "on-overrun", "", "when the cap passes with a job running: `POLICY` is proceed, wait or abort (else the fleet's)")
 }
 
 func (r *request) body(vms []string) (client.AskBody, error) {

@@ -61,9 +61,9 @@ cut; 4 refused by a safety rule, nothing was touched; 130 interrupted.`,
 	root.SetErr(p.Stderr)
 	root.SetIn(p.Stdin)
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.configFile, "config", "", "configuration `FILE` (else $SLUICE_CONFIG, else "+strings.Join(config.Places(), ", ")+")")
+	flags.StringVar(&p.configFile, "config", "", "configuration `FILE` (else $SLUICE_CONFIG, ./sluice.yaml, $XDG_CONFIG_HOME/sluice/sluice.yaml, /etc/sluice/sluice.yaml)")
 	flags.StringVar(&p.server, "server", "", "`URL` of a Sluice server (else $SLUICE_SERVER; its token is in $SLUICE_TOKEN)")
-	flags.StringVar(&p.output, "output", "text", "`text` or json")
+	flags.StringVar(&p.output, "output", "text", "`FORMAT` is text or json")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usage(fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath()))
 	})
