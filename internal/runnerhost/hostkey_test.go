@@ -44,7 +44,7 @@ func TestAHostCertificateDoesNotBreakAPin(t *testing.T) {
 	if out, err := exec.CommandContext(t.Context(), keygen, "-q", "-s", s.path("ca"), "-I", "x", "-h", "-n", "vm-1", s.path("ed25519.pub")).CombinedOutput(); err != nil {
 		t.Fatalf("%s", out)
 	}
-	s.config += "HostCertificate " + s.path("ed25519-cert.pub") + "\n"
+	s.configure("HostCertificate " + s.path("ed25519-cert.pub"))
 	delete(s.keys, "ca")
 	if _, err := s.hosts(nil).Look(t.Context(), s.target()); err != nil {
 		t.Error(err)
@@ -53,7 +53,7 @@ func TestAHostCertificateDoesNotBreakAPin(t *testing.T) {
 
 func TestAHostWithoutTheTypeOfThePinIsAnotherHost(t *testing.T) {
 	s := newSSHD(t)
-	s.config = "HostKeyAlgorithms rsa-sha2-512\n" + s.config
+	s.configure("HostKeyAlgorithms rsa-sha2-512")
 	_, err := s.hosts(nil).Look(t.Context(), s.target())
 	mustContain(t, err, fleet.CodeConflict, "f/vm-1", fingerprint(s.keys["ed25519"]))
 }

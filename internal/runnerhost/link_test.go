@@ -160,7 +160,7 @@ func TestALoginsNoiseDoesNotHideTheAnswer(t *testing.T) {
 			s.write("banner", []byte("Authorized use only\nsluice-begin\n"))
 			s.write("noisy", []byte("#!"+shell+"\nprintf 'sluice-begin x\\nWelcome! unit.MainPID=1'\necho to stderr too >&2\n"+
 				"export LC_ALL=de_DE.UTF-8 LANG=de_DE.UTF-8\n"+shell+" -c \"$SSH_ORIGINAL_COMMAND\"\ns=$?\necho bye\nexit $s\n"))
-			s.config += "Banner " + s.path("banner") + "\nForceCommand " + shell + " " + s.path("noisy") + "\n"
+			s.configure("Banner "+s.path("banner"), "ForceCommand "+shell+" "+s.path("noisy"))
 			r, err := s.hosts(nil).Look(t.Context(), s.target())
 			if err != nil || r.Subject.BootID != theBoot(t) || r.Unit.MainPID == 1 {
 				t.Errorf("%+v, %v", r, err)
@@ -171,7 +171,7 @@ func TestALoginsNoiseDoesNotHideTheAnswer(t *testing.T) {
 
 func TestAnEmptyAnswerIsNoAnswer(t *testing.T) {
 	s := newSSHD(t)
-	s.config += "ForceCommand true\n"
+	s.configure("ForceCommand true")
 	h := s.hosts(nil)
 	r, err := h.Look(t.Context(), s.target())
 	if err != nil || r.Complete() || r.Unit.Stopped() || !strings.Contains(r.Problem, "no beginning") {
@@ -183,7 +183,7 @@ func TestAnEmptyAnswerIsNoAnswer(t *testing.T) {
 
 func TestALoginThatMayRunNothingSaysSo(t *testing.T) {
 	s := newSSHD(t)
-	s.config += "ForceCommand echo 'This account is currently not available.' >&2; exit 1\n"
+	s.configure("ForceCommand echo 'This account is currently not available.' >&2; exit 1")
 	_, err := s.hosts(nil).Inspect(t.Context(), s.target())
 	mustContain(t, err, fleet.CodeUnavailable, "status 1", "currently not available")
 }

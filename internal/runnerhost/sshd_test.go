@@ -38,7 +38,7 @@ type sshd struct {
 	serve  sync.WaitGroup
 }
 
-func newSSHD(t testing.TB, settings ...string) *sshd {
+func newSSHD(t testing.TB) *sshd {
 	t.Helper()
 	binary, err := exec.LookPath("/usr/sbin/sshd")
 	if err != nil || os.Getuid() != 0 {
@@ -55,10 +55,12 @@ func newSSHD(t testing.TB, settings ...string) *sshd {
 		t.Fatal(err)
 	}
 	s.hostKey("rsa", rsaKey)
-	s.config = strings.Join(append(settings,
+	s.configure(
 		"HostKey "+s.path("ed25519"), "HostKey "+s.path("rsa"),
 		"AuthorizedKeysFile "+s.path("authorized_keys"), "PermitRootLogin prohibit-password",
-		"StrictModes no", "UsePAM no", "PidFile none", "LogLevel ERROR"), "\n") + "\n"
+		"StrictModes no", "UsePAM no", "PidFile none",
+		"SetEnv HOME="+s.dir, // without what the user's own profile does and takes
+		"LogLevel ERROR")
 	s.listen()
 	return s
 }
@@ -85,6 +87,14 @@ func (s *sshd) hostKey(name string, key any) {
 	}
 	s.keys[name] = signer.PublicKey()
 	s.write(name+".pub", ssh.MarshalAuthorizedKey(signer.PublicKey()))
+}
+
+// configure adds settings, for the connections from now on; the first of a kind
+// counts.
+func (s *sshd) configure(lines ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.config = strings.Join(lines, "\n") + "\n" + s.config
 }
 
 func (s *sshd) listen() {

@@ -9,10 +9,10 @@ reading() {
         field dropin.present yes
         sed -n -e 's/^# owner: /dropin.owner=/p' -e 's/^# operation: /dropin.operation=/p' \
             -e 's/^# number: /dropin.number=/p' "$dropin" 2>/dev/null
+        deviations "$answer" | lines dropin.deviation
     else
         field dropin.present no
     fi
-    deviations "$answer" | lines dropin.deviation
     containers
 }
 
