@@ -121,8 +121,11 @@ func (w *work) create(ctx context.Context) (outcome, error) {
 		return w.createFailed(ctx, err)
 	}
 	c.CalledAt = first(c.CalledAt, w.now())
-	if progress.Done && progress.Instance != nil {
+	switch {
+	case progress.Done && progress.Instance != nil:
 		return w.created(progress.Instance)
+	case progress.Done: // somebody took it away between the create and this look
+		return w.createFailed(ctx, fleet.Errorf(fleet.CodeUnavailable, "attempt %d has ended, but its instance is not listed", c.Attempt))
 	}
 	w.waitsFor(detail("the provider creates "+w.op.VM, progress.Detail), time.Time{}, "")
 	return wait(pollPause(w.now().Sub(c.CalledAt)))
