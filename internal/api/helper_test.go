@@ -51,7 +51,7 @@ func setup(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
+	log := slog.New(slog.DiscardHandler)
 	specs := map[string]fleet.Spec{
 		"gcp": {Name: "gcp", VMs: []string{"a", "b"}, HasRunnerToken: true, MaxUnavailable: 1, Drain: fleet.DefaultDrainPolicy()},
 	}

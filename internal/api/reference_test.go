@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"flag"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"os"
@@ -47,7 +46,7 @@ Errors are problem documents (RFC 9457, ` + "`application/problem+json`" + `) wi
 `
 
 func reference() string {
-	document := api.New(api.Options{Tokens: new(access.Tokens), Version: "v1", Log: slog.New(slog.NewTextHandler(io.Discard, nil))}).OpenAPI()
+	document := api.New(api.Options{Tokens: new(access.Tokens), Version: "v1", Log: slog.New(slog.DiscardHandler)}).OpenAPI()
 	var b strings.Builder
 	b.WriteString(preamble)
 	for _, path := range slices.Sorted(maps.Keys(document.Paths)) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
-	"io"
 	"log/slog"
 	"os"
 	"testing"
@@ -26,7 +25,7 @@ const (
 
 func server() *api.Server {
 	return api.New(api.Options{
-		Tokens: new(access.Tokens), Version: "v1", Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Tokens: new(access.Tokens), Version: "v1", Log: slog.New(slog.DiscardHandler),
 	})
 }
 

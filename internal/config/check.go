@@ -2,13 +2,13 @@ package config
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
-	"maps"
 
 	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )

@@ -37,20 +37,24 @@ func scenarios() []scenario {
 				t.Fatalf("%s, unit %s, cut %v\n%s", op.Phase, vm.Unit.ActiveState, w.Cut, w.Story())
 			}
 		}},
-		{"abort at the cap", fleet.KindRecreate, func(w *enginetest.World) { w.Job("a", 42, 20*time.Minute) },
+		{
+			"abort at the cap", fleet.KindRecreate, func(w *enginetest.World) { w.Job("a", 42, 20*time.Minute) },
 			func(r *fleet.Request) { r.Policy.OnOverrun = fleet.OverrunAbort },
 			func(t *testing.T, w *enginetest.World, id, old string) {
 				if op, vm := w.Op(id), w.VM("a"); op.Phase != fleet.PhaseFailed || vm == nil || vm.ID != old || !vm.Serving() || len(w.Cut) != 0 {
 					t.Fatalf("%s, cut %v\n%s", op.Phase, w.Cut, w.Story())
 				}
-			}},
-		{"proceed at the cap", fleet.KindRecreate, func(w *enginetest.World) { w.Job("a", 42, 20*time.Minute) }, nil,
+			},
+		},
+		{
+			"proceed at the cap", fleet.KindRecreate, func(w *enginetest.World) { w.Job("a", 42, 20*time.Minute) }, nil,
 			func(t *testing.T, w *enginetest.World, id, _ string) {
 				op := w.Op(id)
 				if op.Phase != fleet.PhaseSucceeded || len(w.Living("a")) != 1 || len(w.Cut) != 1 || len(op.CutJobs) != 1 {
 					t.Fatalf("%s, cut %v, recorded %v\n%s", op.Phase, w.Cut, op.CutJobs, w.Story())
 				}
-			}},
+			},
+		},
 	}
 }
 

@@ -30,7 +30,7 @@ func TestARequestUnderWayDoesNotServeWhoAsksForALaterOne(t *testing.T) {
 		f, s := flights[int]{now: time.Now, fresh: time.Minute}, &slowly{}
 		first := make(chan int)
 		go func() { n, _, _ := f.get(t.Context(), "k", time.Now(), s.fetch); first <- n }()
-		time.Sleep(500 * time.Millisecond) // synctest: no real time passes
+		time.Sleep(500 * time.Millisecond) //nolint:forbidigo // synctest: no real time passes
 		asked := time.Now()
 		second := make(chan int)
 		go func() {
@@ -98,7 +98,7 @@ func TestKeysDoNotShareAndOldAnswersAreForgotten(t *testing.T) {
 				t.Errorf("key %s: answer %d, %v; want %d", key, n, err, want)
 			}
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(time.Minute) //nolint:forbidigo // synctest: no real time passes
 		f.mu.Lock()
 		f.forget(time.Now())
 		left := len(f.byK)

@@ -149,6 +149,6 @@ func (retryLog) Warn(string, ...any)  {}
 
 func (l retryLog) Debug(msg string, kv ...any) {
 	if msg == "retrying request" {
-		l.log.DebugContext(context.Background(), "gitlab: "+msg, kv...)
+		l.log.DebugContext(context.Background(), "gitlab: retrying request", kv...)
 	}
 }

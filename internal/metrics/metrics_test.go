@@ -142,7 +142,6 @@ func TestOverrunsAndOutcomesAreCountedOnce(t *testing.T) {
 	if got := testutil.ToFloat64(m.jobsOrphaned.WithLabelValues("gcp")); got != 1 {
 		t.Errorf("%v orphans, want 1", got)
 	}
-
 }
 
 func TestTheGaugesShowWhatTheStoreSays(t *testing.T) {
