@@ -170,10 +170,13 @@ func writeConfig(dir string, w *sim.World, url string) error {
 	if err != nil {
 		return err
 	}
+	config := fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s"))
 	for name, text := range map[string]string{
-		"gitlab-token": w.ReadToken(), "runner-token": w.RunnerToken(), "key": string(key),
-		"notoken.yaml": notoken(fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s"))),
-		"sluice.yaml":  fmt.Sprintf(worldConfig, w.URL(), dir, spec.RunnerID, names, url, spec.Host.User, spec.Host.RunnerUser, filepath.Join(short, "s")),
+		"wrong-token":   "glpat-nobody-knows",
+		"badtoken.yaml": strings.ReplaceAll(config, "gitlab-token", "wrong-token"),
+		"gitlab-token":  w.ReadToken(), "runner-token": w.RunnerToken(), "key": string(key),
+		"notoken.yaml": notoken(config),
+		"sluice.yaml":  config,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err

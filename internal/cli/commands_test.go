@@ -11,6 +11,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/sim"
 	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
 )
@@ -124,4 +125,20 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("%s: exit status %s, want %s (%v)\n%s", args[0], got, args[1], err, ts.ReadFile(args[0]+".log"))
 	}
 	delete(ts.Value(runningKey{}).(*running).commands, args[0])
+}
+
+// creates makes the world's cloud fail the next creates: creates CODE….
+func creates(ts *testscript.TestScript, _ bool, args []string) {
+	codes := make([]fleet.Code, len(args))
+	for i, arg := range args {
+		codes[i] = fleet.Code(arg)
+	}
+	world(ts).Cloud().FailCreates(codes...)
+}
+
+// deletes makes the world's cloud take that long for a delete: deletes 5s.
+func deletes(ts *testscript.TestScript, _ bool, args []string) {
+	d, err := time.ParseDuration(args[0])
+	ts.Check(err)
+	world(ts).Cloud().SlowDeletes(d)
 }

@@ -128,7 +128,7 @@ func seconds(list []spent) map[string]float64 {
 // phases sums up the journal: from one move to the next.
 func (w *watcher) phases(ctx context.Context) ([]spent, error) {
 	order := []string{"queued", "preflight", "draining", "deleting", "creating", "verifying"}
-	total := map[string]time.Duration{}
+	total, seen := map[string]time.Duration{}, map[string]int{}
 	for i := range w.ops {
 		op := &w.ops[i]
 		news, err := w.Events(ctx, client.ListEventsParams{Operation: &op.Id, Limit: new(int64(1000))})
@@ -139,13 +139,14 @@ func (w *watcher) phases(ctx context.Context) ([]spent, error) {
 		for _, e := range news.Events {
 			if e.Kind == "phase" && deref(e.Phase) != phase {
 				total[phase] += e.At.Sub(since)
+				seen[phase]++
 				phase, since = deref(e.Phase), e.At
 			}
 		}
 	}
 	var list []spent
 	for _, name := range order {
-		list = append(list, spent{name: name, each: total[name] / time.Duration(max(1, len(w.ops)))})
+		list = append(list, spent{name: name, each: total[name] / time.Duration(max(1, seen[name]))})
 	}
 	return list, nil
 }

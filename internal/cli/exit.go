@@ -14,6 +14,7 @@ const (
 	ExitUsage       = 2   // usage or configuration
 	ExitJobCut      = 3   // done, but a job was cut
 	ExitRefused     = 4   // refused by a safety rule; nothing was touched
+	ExitHalted      = 5   // held: a person has to correct something, then resume it
 	ExitInterrupted = 130 // 128 + SIGINT
 )
 
@@ -69,6 +70,8 @@ func outcome(ops []client.Operation, interrupted bool) int {
 
 func outcomeOf(op *client.Operation) int {
 	switch {
+	case !op.Finished:
+		return ExitHalted
 	case op.Phase == client.OperationPhaseSucceeded && length(op.CutJobs) > 0:
 		return ExitJobCut
 	case op.Phase == client.OperationPhaseSucceeded:
@@ -94,9 +97,10 @@ func refused(op *client.Operation) bool {
 	}
 }
 
-// worse orders statuses: a failure hides a refusal, which hides a cut job.
+// worse orders statuses: one that is held hides a failure, which hides a
+// refusal, which hides a cut job.
 func worse(a, b int) int {
-	rank := map[int]int{ExitDone: 0, ExitJobCut: 1, ExitRefused: 2, ExitFailed: 3}
+	rank := map[int]int{ExitDone: 0, ExitJobCut: 1, ExitRefused: 2, ExitFailed: 3, ExitHalted: 4}
 	if rank[b] > rank[a] {
 		return b
 	}

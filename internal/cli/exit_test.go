@@ -25,11 +25,11 @@ func TestErrorsBecomeTheDocumentedStatuses(t *testing.T) {
 }
 
 func TestTheWorstOperationDecides(t *testing.T) {
-	done := client.Operation{Phase: client.OperationPhaseSucceeded}
-	cut := client.Operation{Phase: client.OperationPhaseSucceeded, CutJobs: &[]client.Job{{Id: 1}}}
-	failed := client.Operation{Phase: client.OperationPhaseFailed, DeleteCommitted: true, Failure: &client.Failure{Code: "invalid"}}
-	untouched := client.Operation{Phase: client.OperationPhaseFailed, Failure: &client.Failure{Code: "conflict"}}
-	canceled := client.Operation{Phase: client.OperationPhaseCanceled}
+	done := client.Operation{Finished: true, Phase: client.OperationPhaseSucceeded}
+	cut := client.Operation{Finished: true, Phase: client.OperationPhaseSucceeded, CutJobs: &[]client.Job{{Id: 1}}}
+	failed := client.Operation{Finished: true, Phase: client.OperationPhaseFailed, DeleteCommitted: true, Failure: &client.Failure{Code: "invalid"}}
+	untouched := client.Operation{Finished: true, Phase: client.OperationPhaseFailed, Failure: &client.Failure{Code: "conflict"}}
+	canceled := client.Operation{Finished: true, Phase: client.OperationPhaseCanceled}
 	for _, c := range []struct {
 		ops         []client.Operation
 		interrupted bool
@@ -42,6 +42,7 @@ func TestTheWorstOperationDecides(t *testing.T) {
 		{[]client.Operation{canceled}, false, ExitFailed},
 		{[]client.Operation{canceled}, true, ExitInterrupted},
 		{[]client.Operation{done}, true, ExitDone},
+		{[]client.Operation{failed, {Phase: client.OperationPhaseCreating, Held: new(true)}}, false, ExitHalted},
 	} {
 		if got := outcome(c.ops, c.interrupted); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.ops, got, c.want)

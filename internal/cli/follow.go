@@ -155,18 +155,23 @@ func (w *watcher) mine(e *client.Event) bool {
 	return false
 }
 
+// ended says whether there is nothing to wait for: every operation has ended,
+// or what has not waits for a person, be it behind one that is held.
 func (w *watcher) ended() bool {
 	if !w.until.IsZero() && w.Now().After(w.until) {
 		return true
 	}
-	all := true
+	all, held, moving := true, false, false
 	for i := range w.ops {
-		if w.firstFails && w.ops[i].Phase == client.OperationPhaseFailed {
+		op := &w.ops[i]
+		if w.firstFails && op.Phase == client.OperationPhaseFailed {
 			return true
 		}
-		all = all && w.ops[i].Finished
+		all = all && op.Finished
+		held = held || deref(op.Held)
+		moving = moving || !op.Finished && !deref(op.Held) && op.Phase != client.OperationPhaseQueued
 	}
-	return all
+	return all || held && !moving
 }
 
 // untilFollowedUp stays a while, alone, for the chores of the operations:

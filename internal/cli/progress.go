@@ -119,6 +119,10 @@ func (w *watcher) summary() {
 	for i := range w.ops {
 		op := &w.ops[i]
 		fmt.Fprintln(w.Stdout, w.ending(op))
+		if deref(op.Held) {
+			fmt.Fprintf(w.Stderr, "sluice: %s/%s is held: %s\n  next: `sluice op resume %s`, with --image if another image is needed\n",
+				op.Fleet, op.Vm, deref(op.Waiting), op.Id)
+		}
 		if op.Failure != nil && op.Phase == client.OperationPhaseFailed {
 			fmt.Fprintf(w.Stderr, "sluice: %s/%s: %s\n", op.Fleet, op.Vm, op.Failure.Message)
 			if hint := deref(op.Failure.Hint); hint != "" {

@@ -44,7 +44,8 @@ a VM's intake, waits until its jobs have ended and their results are delivered,
 proves it, and only then lets the VM go.
 
 Exit status: 0 done; 1 failed; 2 usage or configuration; 3 done, but a job was
-cut; 4 refused by a safety rule, nothing was touched; 130 interrupted.`,
+cut; 4 refused by a safety rule, nothing was touched; 5 held, a person has to
+correct something; 130 interrupted.`,
 		Example:       "  sluice doctor shared\n  sluice recreate shared/runner-01",
 		SilenceErrors: true, SilenceUsage: true,
 		Args: cobra.NoArgs,
