@@ -108,6 +108,14 @@ func (h *hands) tokenInfo(ctx context.Context) (doctor.TokenInfo, error) {
 
 // machines makes the fleet's provider.
 func (h *hands) machines(name string, c *config.Fleet) (engine.Machines, error) {
+	provider, err := exec.New(execConfig(name, c), clock{}, h.log)
+	if err != nil {
+		return nil, err
+	}
+	return counted(providerExec, provider, h.metrics), nil
+}
+
+func execConfig(name string, c *config.Fleet) exec.Config {
 	e := c.Provider.Exec
 	o := exec.Config{
 		Fleet: name, Commands: map[exec.Verb][]string{}, Env: map[string]exec.Value{}, Spec: e.Spec,
@@ -122,11 +130,7 @@ func (h *hands) machines(name string, c *config.Fleet) (engine.Machines, error) 
 	for verb, limit := range e.Timeouts {
 		o.Timeouts[exec.Verb(verb)] = limit.D()
 	}
-	provider, err := exec.New(o, clock{}, h.log)
-	if err != nil {
-		return nil, err
-	}
-	return counted(providerExec, provider, h.metrics), nil
+	return o
 }
 
 func (h *hands) close() {

@@ -22,6 +22,7 @@ type following struct {
 	linger     time.Duration
 	firstFails bool      // the first failure ends it
 	until      time.Time // it ends then at the latest; zero = when all have ended
+	watching   bool      // somebody else works on them
 }
 
 // follow prints what happens to operations until all have ended, and yields
@@ -94,7 +95,9 @@ func (w *watcher) await(ctx context.Context, interrupts <-chan struct{}) error {
 		return err
 	case <-interrupts:
 		cancel()
-		<-done
+		if err := <-done; err != nil {
+			return err
+		}
 		return w.interrupted(ctx)
 	}
 }

@@ -34,6 +34,8 @@ func (w *watcher) interrupts(ctx context.Context) <-chan struct{} {
 func (w *watcher) interrupted(ctx context.Context) error {
 	w.pressed++
 	switch {
+	case w.watching:
+		return &exit{status: ExitInterrupted}
 	case !w.alone():
 		return w.left("the server goes on")
 	case w.leave, w.pressed > 2:

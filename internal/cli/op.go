@@ -153,7 +153,7 @@ func (p *program) opWatch() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.follow(cmd.Context(), &session{Client: s.Client}, following{ops: []client.Operation{*op}})
+			return p.follow(cmd.Context(), &session{Client: s.Client}, following{ops: []client.Operation{*op}, watching: true})
 		},
 	}
 }

@@ -102,14 +102,33 @@ func (p *program) report(err error) {
 	if e, ok := errors.AsType[*exit](err); ok && e.err == nil {
 		return
 	}
-	text, hint := err.Error(), fleet.HintOf(err)
-	if tail := " (" + hint + ")"; hint != "" {
-		text = strings.TrimSuffix(text, tail)
+	for _, one := range apart(err) {
+		text, hint := one.Error(), fleet.HintOf(one)
+		if hint != "" {
+			text = strings.TrimSuffix(text, " ("+hint+")")
+		}
+		fmt.Fprintf(p.Stderr, "sluice: %s\n", text)
+		if hint != "" {
+			fmt.Fprintf(p.Stderr, "  next: %s\n", hint)
+		}
 	}
-	fmt.Fprintf(p.Stderr, "sluice: %s\n", text)
-	if hint != "" {
-		fmt.Fprintf(p.Stderr, "  next: %s\n", hint)
+}
+
+// apart yields what errors.Join has joined at the top, each with its own hint.
+// What is joined deeper down belongs to one sentence.
+func apart(err error) []error {
+	if e, ok := err.(*exit); ok { //nolint:errorlint // the outermost only
+		return apart(e.err)
 	}
+	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the outermost only
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	for _, one := range joined.Unwrap() {
+		all = append(all, apart(one)...)
+	}
+	return all
 }
 
 // load reads the configuration.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gitlab.com/sluice-runners/sluice/internal/access"
+	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/config"
 )
 
@@ -49,7 +50,7 @@ func (p *program) validate() error {
 	if err != nil {
 		return err
 	}
-	if err := c.ReadSecrets(); err != nil {
+	if err := app.Check(c); err != nil {
 		return usage(err)
 	}
 	vms := 0

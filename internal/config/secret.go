@@ -161,23 +161,5 @@ func count(facts ...bool) int {
 	return n
 }
 
-// ReadSecrets reads every secret once and forgets it, so that one that cannot
-// be read is found before it is needed. Errors: CodeInvalid.
-func (c *Config) ReadSecrets() error {
-	list := []*Secret{c.GitLab.Token}
-	for _, name := range c.Names() {
-		list = append(list, c.Fleets[name].Runner.Token, c.Fleets[name].Host.Key)
-	}
-	for _, s := range list {
-		if s == nil {
-			continue
-		}
-		if _, err := s.Value(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Key is where in the configuration the secret is named.
 func (s *Secret) Key() string { return s.key }
