@@ -12,7 +12,7 @@ import (
 func TestKilledInMidDrainGoesOnWhereItWas(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	id := s.begin(one, longJob(15*time.Second))
+	id := s.begin(one, longJob(25*time.Second))
 	first := s.serve()
 	s.sluice(exitDone, "recreate", "lab/one", "--image", "v2", "--detach", "--yes")
 	one.await("deactivating")

@@ -4,6 +4,7 @@ package e2e_test
 
 import (
 	"context"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -113,23 +114,36 @@ func (h *host) await(state string) {
 	})
 }
 
-// reboot lets the machine reboot and waits until it has.
-func (h *host) reboot() {
-	h.scene.t.Helper()
-	const bootID = "cat /proc/sys/kernel/random/boot_id"
-	before := h.root(bootID)
-	h.root("systemctl reboot")
-	h.scene.await(60*time.Second, h.Name+" to be back from its reboot", func() (bool, error) {
-		cmd, err := h.scene.World.Inside(h.scene.ctx, h.Machine, "/bin/sh", "-c", bootID)
-		if err != nil {
-			return false, nil
-		}
-		out, err := cmd.Output()
-		return err == nil && len(out) > 0 && strings.TrimSpace(string(out)) != before, nil
-	})
+// bootID reads the guest's boot id; "" while it has none: until a booting guest has one of
+// its own, it sees this host's.
+func (h *host) bootID() string {
+	cmd, err := h.scene.World.Inside(h.scene.ctx, h.Machine, "cat", bootIDFile)
+	if err != nil {
+		return ""
+	}
+	out, err := cmd.Output()
+	ours, _ := os.ReadFile(bootIDFile)
+	if err != nil || string(out) == string(ours) {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
 }
 
-// drained says whether our drop-in is there and the runner down.
+const bootIDFile = "/proc/sys/kernel/random/boot_id"
+
+// reboot lets the machine reboot, waits until it has, and yields its new boot id.
+func (h *host) reboot() string {
+	h.scene.t.Helper()
+	before, now := h.bootID(), ""
+	h.root("systemctl reboot")
+	h.scene.await(60*time.Second, h.Name+" to be back from its reboot", func() (bool, error) {
+		now = h.bootID()
+		return now != "" && now != before, nil
+	})
+	return now
+}
+
+// dropIn says whether our drop-in is there.
 func (h *host) dropIn() bool {
 	cmd, err := h.scene.World.Inside(h.scene.ctx, h.Machine, "test", "-e", "/run/systemd/system/gitlab-runner.service.d/zz-sluice-drain.conf")
 	return err == nil && cmd.Run() == nil

@@ -50,7 +50,7 @@ func onStage(m *testing.M) int {
 }
 
 // sideBySide is how many scenarios run at once: they wait far more than they work.
-const sideBySide = "4"
+const sideBySide = "5"
 
 func runScenarios(m *testing.M) int {
 	flag.Parse()

@@ -15,7 +15,7 @@ func TestOverrunProceedEndsTheJobCleanlyAndSaysWhichItWas(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
 	id := s.begin(one, longJob(5*time.Minute))
-	said := s.sluice(exitJobCut, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "proceed", "--image", "v2", "--yes")
+	said := s.sluice(exitJobCut, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "proceed", "--image", "v2", "--yes", noLinger)
 	s.mustMention(said, strconv.FormatInt(id, 10), "/acme/app/-/jobs/"+strconv.FormatInt(id, 10))
 	j := s.awaitJob(id, time.Second, "have failed by now", finished)
 	if j.FailureReason != "runner_interrupted" {
@@ -30,8 +30,8 @@ func TestOverrunProceedEndsTheJobCleanlyAndSaysWhichItWas(t *testing.T) {
 func TestOverrunWaitLetsTheJobFinish(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	id := s.begin(one, longJob(20*time.Second))
-	said := s.sluice(exitDone, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "wait", "--image", "v2", "--yes")
+	id := s.begin(one, longJob(30*time.Second))
+	said := s.sluice(exitDone, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "wait", "--image", "v2", "--yes", noLinger)
 	s.mustMention(said, strconv.FormatInt(id, 10))
 	s.mustHaveSucceeded(id)
 	s.mustBeNew(one, "v2")
@@ -40,9 +40,9 @@ func TestOverrunWaitLetsTheJobFinish(t *testing.T) {
 func TestOverrunAbortPutsTheVMBackToWork(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	id := s.begin(one, longJob(20*time.Second))
-	s.sluice(exitFailed, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "abort", "--image", "v2", "--yes")
-	s.awaitJob(id, 40*time.Second, "end", finished)
+	id := s.begin(one, longJob(30*time.Second))
+	s.sluice(exitFailed, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "abort", "--image", "v2", "--yes", noLinger)
+	s.awaitJob(id, 50*time.Second, "end", finished)
 	s.mustHaveSucceeded(id)
 	s.mustServeAgain(one)
 }

@@ -11,7 +11,7 @@ func TestParallelDrainsAllAtOnce(t *testing.T) {
 	s := newScene(t, "one", "two", "three")
 	hosts := []*host{s.host("one"), s.host("two"), s.host("three")}
 	jobs := s.beginOnEach(hosts, 45*time.Second)
-	recreate := s.start("recreate", "lab/one", "lab/two", "lab/three", "--parallel", "3", "--image", "v2", "--yes")
+	recreate := s.start("recreate", "lab/one", "lab/two", "lab/three", "--parallel", "3", "--image", "v2", "--yes", noLinger)
 	s.await(45*time.Second, "all three to drain at once", func() (bool, error) {
 		return s.notServing(hosts) == 3, nil
 	})
@@ -23,7 +23,7 @@ func TestWithoutParallelOneVMAfterAnother(t *testing.T) {
 	s := newScene(t, "one", "two", "three")
 	hosts := []*host{s.host("one"), s.host("two"), s.host("three")}
 	jobs := s.beginOnEach(hosts, 6*time.Second)
-	recreate := s.start("recreate", "lab/one", "lab/two", "lab/three", "--image", "v2", "--yes")
+	recreate := s.start("recreate", "lab/one", "lab/two", "lab/three", "--image", "v2", "--yes", noLinger)
 	most := 0
 	s.await(3*time.Minute, "the command to end", func() (bool, error) {
 		most = max(most, s.notServing(hosts))

@@ -13,7 +13,7 @@ func TestHostRebootedInMidDrainIsStoppedAgain(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
 	s.begin(one, longJob(time.Minute))
-	recreate := s.start("recreate", "lab/one", "--image", "v2", "--cap", "90s", "--yes")
+	recreate := s.start("recreate", "lab/one", "--image", "v2", "--cap", "90s", "--yes", noLinger)
 	one.await("deactivating")
 	if err := s.World.PowerCut(s.ctx, one.Machine); err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestVMDrainedOnPurposeIsStoppedAgainAfterAReboot(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
 	s.serve()
-	s.sluice(exitDone, "drain", "lab/one", "--yes")
+	s.sluice(exitDone, "drain", "lab/one", "--yes", noLinger)
 	one.reboot()
 	s.await(2*time.Minute, "the runner to be stopped again", func() (bool, error) {
 		return one.dropIn() && one.unit("ActiveState") == "inactive", nil
@@ -49,7 +49,7 @@ func TestRebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {
 	if err := s.World.SetWeather(machines.Weather{CheckDelay: 10 * time.Second}); err != nil {
 		t.Fatal(err)
 	}
-	recreate := s.start("recreate", "lab/one", "--image", "v2", "--yes")
+	recreate := s.start("recreate", "lab/one", "--image", "v2", "--yes", noLinger)
 	s.await(time.Minute, "the last look before the delete", func() (bool, error) {
 		visits, err := s.World.Visits()
 		for _, v := range visits {
@@ -59,8 +59,7 @@ func TestRebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {
 		}
 		return false, err
 	})
-	one.reboot()
-	after := one.root("cat /proc/sys/kernel/random/boot_id")
+	after := one.reboot()
 	if err := s.World.SetWeather(machines.Weather{}); err != nil {
 		t.Fatal(err)
 	}

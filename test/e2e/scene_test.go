@@ -79,6 +79,7 @@ func (s *scene) printLogs() {
 		text, _ := os.ReadFile(file)
 		s.t.Logf("%s:\n%s", filepath.Base(file), text)
 	}
+	s.printJournals()
 	if visits, err := s.World.Visits(); err == nil {
 		for _, v := range visits {
 			if v.Verb != "describe" && v.Verb != "list" {
@@ -90,6 +91,24 @@ func (s *scene) printLogs() {
 		for _, job := range ledger.Jobs {
 			s.t.Logf("job %+v", job)
 		}
+	}
+}
+
+// printJournals prints what the runners of the living machines logged.
+func (s *scene) printJournals() {
+	all, err := s.World.List()
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
+	defer cancel()
+	for _, m := range all {
+		cmd, err := s.World.Inside(ctx, m, "journalctl", "--no-pager", "--output=short-precise", "--lines=60", "--unit=gitlab-runner")
+		if err != nil {
+			continue
+		}
+		out, _ := cmd.CombinedOutput()
+		s.t.Logf("journal of %s:\n%s", m.Name, out)
 	}
 }
 

@@ -100,6 +100,9 @@ func (c *command) wait(limit time.Duration, status int) string {
 	return c.out.String()
 }
 
+// noLinger keeps a command from staying for the watch for orphaned jobs.
+const noLinger = "--linger=0s"
+
 // running says whether the command has not ended yet.
 func (c *command) running() bool {
 	select {

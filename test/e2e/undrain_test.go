@@ -52,7 +52,7 @@ func TestDrainStaysUntilUndrained(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
 	id := s.begin(one, longJob(5*time.Second))
-	s.sluice(exitDone, "drain", "lab/one", "--yes")
+	s.sluice(exitDone, "drain", "lab/one", "--yes", noLinger)
 	s.mustHaveSucceeded(id)
 	waiting := s.queue(one, longJob(time.Second))
 	if got := one.unit("ActiveState"); got != "inactive" {
@@ -76,8 +76,8 @@ func TestUnitWithItsOwnStopSettingsIsDrainedAllTheSame(t *testing.T) {
 		printf '[Service]\nExecStop=/usr/bin/touch /run/exec-stop-ran\nKillSignal=SIGTERM\nKillMode=control-group\nTimeoutStopSec=3\nRestart=always\n' \
 			> /etc/systemd/system/gitlab-runner.service.d/90-local.conf
 		systemctl daemon-reload`)
-	id := s.begin(one, longJob(10*time.Second))
-	drain := s.start("drain", "lab/one", "--yes")
+	id := s.begin(one, longJob(25*time.Second))
+	drain := s.start("drain", "lab/one", "--yes", noLinger)
 	one.await("deactivating")
 	drain.wait(time.Minute, exitDone)
 	s.mustHaveSucceeded(id)
@@ -92,8 +92,8 @@ func TestUnitWithItsOwnStopSettingsIsDrainedAllTheSame(t *testing.T) {
 func TestPersonsStartInMidDrainIsStoppedAgain(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	id := s.begin(one, longJob(15*time.Second))
-	drain := s.start("recreate", "lab/one", "--image", "v2", "--yes")
+	id := s.begin(one, longJob(25*time.Second))
+	drain := s.start("recreate", "lab/one", "--image", "v2", "--yes", noLinger)
 	one.await("deactivating")
 	one.root("systemctl start --no-block gitlab-runner") // runs anew when the job is done
 	drain.wait(2*time.Minute, exitDone)
@@ -105,8 +105,8 @@ func TestLoginThatIsNotTheRunnersUserSeesTheRunnersContainers(t *testing.T) {
 	s := newScene(t, "one")
 	s.configure(stage.Config{Fleet: fleetName, VMs: []string{"one"}, User: stage.Sluice})
 	one := s.host("one")
-	id := s.begin(one, longJob(15*time.Second))
-	recreate := s.start("recreate", "lab/one", "--image", "v2", "--yes")
+	id := s.begin(one, longJob(25*time.Second))
+	recreate := s.start("recreate", "lab/one", "--image", "v2", "--yes", noLinger)
 	one.await("deactivating")
 	recreate.wait(2*time.Minute, exitDone)
 	s.mustHaveSucceeded(id)

@@ -47,17 +47,29 @@ func newExecution(c *coordinator, j *job, e entry, log *slog.Logger) *execution 
 // result is sent, as with the real one.
 func (x *execution) run(ctx context.Context) {
 	outcome := x.work(ctx)
-	cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
-	if err := x.box.remove(cleanup); err != nil {
-		x.log.Warn("cleanup failed", "error", err)
-	}
-	cancel()
+	x.cleanUp(context.WithoutCancel(ctx))
 	if outcome.State == "" {
 		x.log.Warn("Job ended by GitLab")
 		return
 	}
 	x.log.Info("Job finished", "state", outcome.State, "reason", outcome.FailureReason)
 	x.deliver(context.WithoutCancel(ctx), outcome)
+}
+
+// cleanUp removes the box; a busy host may need another try.
+func (x *execution) cleanUp(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, cleanupTimeout)
+	defer cancel()
+	for {
+		err := x.box.remove(ctx)
+		if err == nil {
+			return
+		}
+		x.log.Warn("cleanup failed", "error", err)
+		if !pause(ctx, time.Second) {
+			return
+		}
+	}
 }
 
 // work runs the steps; an outcome without a state means that GitLab wants none.

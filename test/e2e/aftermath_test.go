@@ -11,8 +11,28 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
 )
 
+// These scenarios wait longest, so their file comes first.
+
 // orphanLook is how long the orphan watch may take to report (design.md section 12).
 const orphanLook = 60 * time.Second
+
+func TestOldManagerIsRemovedAndTheTokenLives(t *testing.T) {
+	s := newScene(t, "one")
+	one := s.host("one")
+	// The watch for orphaned jobs comes first: its last look is 3 min after the exit.
+	s.start("recreate", "lab/one", "--image", "v2", "--linger", "5m", "--yes").wait(6*time.Minute, exitDone)
+	now := s.mustBeNew(one, "v2")
+	managers, err := s.GitLab.Managers(s.ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(managers) != 1 || managers[0].SystemID != now.systemID {
+		t.Errorf("managers are %+v, want %s alone", managers, now.systemID)
+	}
+	id := s.queue(now, longJob(time.Second))
+	s.awaitJob(id, 20*time.Second, "run under the same token", finished)
+	s.mustHaveSucceeded(id)
+}
 
 func TestJobAssignedInTheInstantOfTheStopIsReportedWithItsLink(t *testing.T) {
 	s := newScene(t, "one", "two")
