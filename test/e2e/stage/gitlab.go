@@ -96,6 +96,14 @@ func (g *GitLab) Managers(ctx context.Context) ([]Manager, error) {
 	return managers, err
 }
 
+// AwaitManagers waits until so many runners have joined.
+func (g *GitLab) AwaitManagers(ctx context.Context, n int) error {
+	return Await(ctx, 30*time.Second, fmt.Sprintf("%d runners to join", n), func(ctx context.Context) (bool, error) {
+		managers, err := g.Managers(ctx)
+		return len(managers) >= n, err
+	})
+}
+
 func (g *GitLab) call(ctx context.Context, method, path string, body, into any) error {
 	content, err := json.Marshal(body)
 	if err != nil {

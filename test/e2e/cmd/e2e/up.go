@@ -43,6 +43,9 @@ func up(ctx context.Context, _ []string) error {
 			return errors.Join(err, s.Strike(context.WithoutCancel(ctx)))
 		}
 	}
+	if err := s.GitLab.AwaitManagers(ctx, 2); err != nil {
+		return errors.Join(err, s.Strike(context.WithoutCancel(ctx)))
+	}
 	_, _ = fmt.Fprintf(os.Stderr, "two machines up in %s\n", time.Since(began).Round(time.Millisecond))
 	guide, err := s.Guide()
 	if err != nil {
