@@ -139,6 +139,7 @@ func (a *App) openEngine(ctx context.Context) error {
 	}
 	a.engine = engine.New(engine.Options{
 		Fleets: a.hands.fleets, Store: s, Clock: clock{}, Observer: a.metrics, Waker: a.queue, Log: a.log, Owner: owner,
+		Together: together,
 	})
 	a.queue.Looker = a.engine
 	return a.queue.Start(ctx)

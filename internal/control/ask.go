@@ -23,7 +23,7 @@ func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	inserted, err := c.Store.Insert(ctx, ops, key(in), func(list []Inserted) error { return c.judge(in, list) })
+	inserted, err := c.Store.Insert(ctx, ops, key(in), func(list []Inserted) error { return c.judge(in, ops, list) })
 	if err != nil {
 		return nil, err
 	}

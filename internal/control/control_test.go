@@ -143,6 +143,38 @@ func TestADeleteSupersedesARestore(t *testing.T) {
 	}
 }
 
+func TestAnUndrainTakesOverFromADrainThatIsOnItsWay(t *testing.T) {
+	w := newWorld(t)
+	id := w.asked("runner-01")
+	w.set(id, func(op *fleet.Operation) {
+		op.Phase, op.Order.Verb, op.Old.Instance, op.Drain.StoppedAt = fleet.PhaseDraining, fleet.OrderStop, "i-1", w.now
+	})
+	undrain := recreate("runner-01")
+	undrain.Kind = fleet.KindUndrain
+	answers, err := w.Ask(t.Context(), undrain)
+	if err != nil || answers[0].Attached || answers[0].Operation.Old.Instance != "i-1" {
+		t.Fatalf("%+v, %v", answers, err)
+	}
+	if old, err := w.store.Operation(t.Context(), id); err != nil || old.Phase != fleet.PhaseCanceled {
+		t.Errorf("%+v, %v", old, err)
+	}
+	again, err := w.Ask(t.Context(), undrain)
+	if err != nil || !again[0].Attached {
+		t.Errorf("a second undrain: %+v, %v", again, err)
+	}
+}
+
+func TestNothingTakesOverOnceTheDeleteIsCommitted(t *testing.T) {
+	w := newWorld(t)
+	id := w.asked("runner-01")
+	w.set(id, func(op *fleet.Operation) { op.Phase, op.Delete.IntentAt = fleet.PhaseDeleting, w.now })
+	undrain := recreate("runner-01")
+	undrain.Kind = fleet.KindUndrain
+	if _, err := w.Ask(t.Context(), undrain); fleet.CodeOf(err) != fleet.CodeConflict {
+		t.Errorf("error: %v", err)
+	}
+}
+
 func TestAKeyIsNotReusedForAnotherRequest(t *testing.T) {
 	w := newWorld(t)
 	in := recreate("runner-01")

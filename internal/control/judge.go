@@ -15,39 +15,65 @@ func (in Intent) kind() fleet.Kind {
 }
 
 // judge says what becomes of the unfinished operations in an intent's way:
-// one of the same kind and target is attached to, a restore gives way to what
-// deletes the VM (design.md section 4.1), anything else refuses the intent.
-func (c *Control) judge(in Intent, list []Inserted) error {
+// one of the same kind and target is attached to; some give way; anything else
+// refuses the intent.
+func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error {
 	for i := range list {
 		op := list[i].Operation
-		switch {
-		case list[i].New || sameTarget(in, op):
-		case op.Phase == fleet.PhaseRestoring && in.kind().Deletes():
-			ended, err := c.supersede(in, op)
-			if err != nil {
-				return err
-			}
-			list[i].Ended = ended
-		default:
+		if list[i].New || sameTarget(in, op) {
+			continue
+		}
+		event, gives := givesWay(in, op)
+		if !gives {
 			return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
 				WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
 		}
+		ended, err := c.supersede(in, op, event)
+		if err != nil {
+			return err
+		}
+		inherit(&ops[i], op)
+		list[i].Ended = ended
 	}
 	return nil
 }
 
 func sameTarget(in Intent, op fleet.Operation) bool {
-	return op.Phase != fleet.PhaseRestoring &&
-		op.Kind == in.kind() && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain
+	superseded := op.Phase == fleet.PhaseRestoring && op.Kind != fleet.KindUndrain
+	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain
 }
 
-// supersede ends a restore: the VM is about to go, and its intake stays as it is.
-func (c *Control) supersede(in Intent, op fleet.Operation) (*fleet.Operation, error) {
-	event := op.Restore.Event
-	if event == "" {
-		event = fleet.EventCancel // an undrain
+// givesWay says by which event an operation ends for an intent. A restore gives
+// way to what deletes the VM (design.md section 4.1), and what has not committed
+// a delete gives way to an undrain, which gives intake back in its stead.
+func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
+	switch {
+	case op.Phase == fleet.PhaseRestoring && op.Restore.Event != "":
+		return op.Restore.Event, in.kind().Deletes() || in.Kind == fleet.KindUndrain
+	case op.Phase == fleet.PhaseRestoring:
+		return fleet.EventCancel, in.kind().Deletes()
+	case in.Kind == fleet.KindUndrain && op.Kind.Drains() && op.Delete.IntentAt.IsZero():
+		return fleet.EventCancel, true
+	default:
+		return "", false
 	}
-	next, err := fleet.Transition(op.Position(), event)
+}
+
+// inherit hands on what an undrain must know of the drain that it ends.
+func inherit(to *fleet.Operation, from fleet.Operation) {
+	if to.Kind != fleet.KindUndrain {
+		return
+	}
+	to.Old, to.OldAddr, to.OldKeys, to.Order = from.Old, from.OldAddr, from.OldKeys, from.Order
+	to.Drain = fleet.DrainState{OrderedAt: from.Drain.OrderedAt, StoppedAt: from.Drain.StoppedAt, JobsSeen: from.Drain.JobsSeen}
+}
+
+// supersede ends an operation in favour of another that takes over its VM as
+// it is: nothing is left half done, because the other one goes on from there.
+func (c *Control) supersede(in Intent, op fleet.Operation, event fleet.Event) (*fleet.Operation, error) {
+	at := op.Position()
+	at.Stopping = false // the successor answers for the intake
+	next, err := fleet.Transition(at, event)
 	if err != nil {
 		return nil, err
 	}
@@ -55,7 +81,7 @@ func (c *Control) supersede(in Intent, op fleet.Operation) (*fleet.Operation, er
 	op.Phase, op.PhaseSince, op.UpdatedAt, op.FinishedAt = next, now, now, now
 	op.Waiting = ""
 	if op.ErrMessage == "" {
-		op.ErrMessage = fmt.Sprintf("superseded by a %s before intake was restored", in.kind())
+		op.ErrMessage = fmt.Sprintf("superseded by a %s", in.kind())
 	}
 	return &op, nil
 }

@@ -29,7 +29,7 @@ func (c *Control) Plan(ctx context.Context, in Intent) ([]Answer, error) {
 			list[i] = Inserted{Operation: others[0]}
 		}
 	}
-	if err := c.judge(in, list); err != nil {
+	if err := c.judge(in, ops, list); err != nil {
 		return nil, err
 	}
 	answers := make([]Answer, len(list))

@@ -110,7 +110,7 @@ func TestALostAnswerChangesNothing(t *testing.T) {
 // Errors of every kind that may pass, from every port, at every call.
 func TestFailuresThatPassAreWaitedOut(t *testing.T) {
 	for _, s := range scenarios() {
-		for _, call := range []string{"describe", "prepare", "check", "list", "inspect", "look", "stop", "await", "read", "managers", "delete", "remains", "create", "start", "release"} {
+		for _, call := range []string{"describe", "prepare", "check", "list", "inspect", "look", "glance", "stop", "await", "read", "managers", "delete", "remains", "create", "start", "release"} {
 			t.Run(s.name+"/"+call, func(t *testing.T) {
 				w, id, old := s.world()
 				for range 3 {

@@ -18,18 +18,18 @@ func deleting(ctx context.Context, w *work) (outcome, error) {
 	if d.Done {
 		return w.confirmAbsence(ctx)
 	}
-	list, err := w.describe(ctx)
-	if err != nil {
-		return outcome{}, err
+	l := w.lastLook(ctx)
+	if l.listErr != nil {
+		return outcome{}, l.listErr
 	}
-	mine := byID(list, w.op.Old.Instance)
+	mine := byID(l.list, w.op.Old.Instance)
 	switch {
-	case mine == nil && len(list) > 0 && d.IntentAt.IsZero():
-		return w.replaced("the provider lists instance " + list[0].ID + " under its name")
+	case mine == nil && len(l.list) > 0 && d.IntentAt.IsZero():
+		return w.replaced("the provider lists instance " + l.list[0].ID + " under its name")
 	case mine == nil && d.CalledAt.IsZero():
 		return w.absentAlready()
 	case d.CalledAt.IsZero():
-		return w.callDelete(ctx, mine)
+		return w.callDelete(ctx, mine, l)
 	default:
 		return w.delete(ctx) // looks how the attempt is
 	}
@@ -53,12 +53,11 @@ func name(instance string) string {
 }
 
 // callDelete proves, commits the intent, and begins an attempt.
-func (w *work) callDelete(ctx context.Context, mine *fleet.Instance) (outcome, error) {
-	if err := w.checkImage(ctx); err != nil {
-		return outcome{}, err
+func (w *work) callDelete(ctx context.Context, mine *fleet.Instance, l lastLook) (outcome, error) {
+	if l.imageErr != nil {
+		return outcome{}, l.imageErr
 	}
-	asked := w.now()
-	lost, err := w.prove(ctx, mine)
+	lost, err := w.prove(ctx, mine, &l)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -66,7 +65,7 @@ func (w *work) callDelete(ctx context.Context, mine *fleet.Instance) (outcome, e
 		return w.proofLost(lost)
 	}
 	d := &w.op.Delete
-	d.ProofAt = asked
+	d.ProofAt = l.askedHost
 	d.Attempt++
 	if d.IntentAt.IsZero() {
 		d.IntentAt = w.now()
@@ -79,15 +78,6 @@ func (w *work) callDelete(ctx context.Context, mine *fleet.Instance) (outcome, e
 		return again() // proof or commit were slow: prove again
 	}
 	return w.delete(ctx)
-}
-
-// checkImage looks the image and template up once more, while there is still
-// a way back. Past the intent it would only delay.
-func (w *work) checkImage(ctx context.Context) error {
-	if !w.op.Kind.Creates() || !w.op.Delete.IntentAt.IsZero() {
-		return nil
-	}
-	return w.f.Machines.Check(ctx, w.op.VM, w.op.Create.Prepared)
 }
 
 // delete calls, or looks how the attempt is: which of them it is, the token

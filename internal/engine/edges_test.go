@@ -183,6 +183,33 @@ func TestAJobTakenAfterAnUndrainIsLeftAlone(t *testing.T) {
 	}
 }
 
+func TestAJobTakenRightAfterAnUndrainIsLeftAlone(t *testing.T) {
+	w := enginetest.New("a")
+	w.Ask(fleet.KindDrain, "a")
+	w.Run(5 * time.Second)
+	w.Ask(fleet.KindUndrain, "a")
+	w.Run(2 * time.Second)
+	w.Orphan("a", fleet.Job{ID: 5, StartedAt: w.Now()})
+	w.Run(time.Hour)
+	if w.Meter.Orphaned+w.Meter.CutJobs != 0 {
+		t.Errorf("a later life's job was reported\n%s", w.Story())
+	}
+}
+
+// The signal was sent, so a job may have been lost, though intake came back.
+func TestACanceledDrainIsWatchedForOrphansToo(t *testing.T) {
+	w := enginetest.New("a")
+	w.Job("a", 1, 2*time.Minute)
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(30 * time.Second)
+	w.Orphan("a", fleet.Job{ID: 99, StartedAt: w.Now().Add(-30 * time.Second)})
+	cancel(t, w, id)
+	w.Run(time.Hour)
+	if w.Meter.Orphaned != 1 {
+		t.Errorf("%d orphans counted\n%s", w.Meter.Orphaned, w.Story())
+	}
+}
+
 // cases.md T51, T53.
 func TestAManagerThatAnotherVMSharesIsNotRemoved(t *testing.T) {
 	w := enginetest.New("a")
@@ -323,5 +350,17 @@ func TestTheCreateWaitsForTheDiskOfTheOldVM(t *testing.T) {
 	replaced(t, w, id, "a", old)
 	if gap := w.VM("a").Born.Sub(w.VMs[0].Gone); gap < 3*time.Minute {
 		t.Errorf("created %s after the delete, while the disk was there", gap)
+	}
+}
+
+// A stop script that is still on its way to the host must find a higher number,
+// or it would stop a VM that nobody restores.
+func TestAnUndrainOutnumbersAStopThatIsStillOnItsWay(t *testing.T) {
+	w := enginetest.New("a")
+	id := w.Ask(fleet.KindUndrain, "a")
+	w.Run(time.Minute)
+	ended(t, w, id, fleet.PhaseSucceeded, "")
+	if w.VM("a").Number == 0 {
+		t.Errorf("the host was given no number\n%s", w.Story())
 	}
 }

@@ -22,6 +22,9 @@ type Options struct {
 	Waker    Waker // wakes chores, and queued operations when the budget frees
 	Log      *slog.Logger
 	Owner    string // of our drop-ins: this store's id
+	// Together runs reads that do not depend on each other and returns when all
+	// have ended; nil = one after another, as a simulation needs it.
+	Together func(...func())
 }
 
 // Engine brings operations and chores forward. It has no state of its own that
@@ -33,6 +36,17 @@ type Engine struct {
 
 // New makes an Engine.
 func New(o Options) *Engine { return &Engine{Options: o} }
+
+// together runs independent reads.
+func (e *Engine) together(reads ...func()) {
+	if e.Together != nil {
+		e.Together(reads...)
+		return
+	}
+	for _, read := range reads {
+		read()
+	}
+}
 
 // now is the engine's only clock reading: UTC, without the monotonic part, so
 // that a time reads back from the store as it was written.

@@ -43,7 +43,7 @@ func (w *work) watchOrphans() {
 	}
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
-		ExitAt: first(w.op.Drain.ExitSeenAt, w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 	}
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
@@ -71,8 +71,12 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	if r.f.GitLab == nil {
 		return r.end("GitLab cannot be asked any more: no token is configured")
 	}
+	vm, err := r.Store.VM(ctx, r.c.Ref())
+	if err != nil {
+		return err
+	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
-	suspects := s.suspects(reading)
+	suspects := s.suspects(reading, vm.OpenedAt)
 	for _, job := range suspects {
 		if err := r.report(ctx, &s, job); err != nil {
 			return err
@@ -111,13 +115,18 @@ func (s *watchState) next(now time.Time) time.Time {
 
 // suspects are the executing jobs of this system_id that began between a
 // minute before the intake stop and half a minute after the exit, by GitLab's
-// own clock: ours is converted by the distance seen in the reading.
-func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
+// own clock: ours is converted by the distance seen in the reading. Where
+// intake was opened again, the window ends there.
+func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []fleet.Job {
 	offset := time.Duration(0)
 	if g != nil && !g.ServerTime.IsZero() {
 		offset = g.ServerTime.Sub(g.TakenAt)
 	}
-	from, to := s.StopAt.Add(offset-windowBefore), s.ExitAt.Add(offset+windowAfter)
+	end := s.ExitAt.Add(windowAfter)
+	if openedAt.After(s.StopAt) && openedAt.Before(end) {
+		end = openedAt
+	}
+	from, to := s.StopAt.Add(offset-windowBefore), end.Add(offset)
 	var found []fleet.Job
 	for _, job := range g.Executing() {
 		if !job.StartedAt.Before(from) && !job.StartedAt.After(to) {

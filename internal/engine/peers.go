@@ -67,7 +67,7 @@ func (w *work) identify(ctx context.Context, m fleet.Instance) error {
 	ctx, cancel := context.WithTimeout(ctx, peerLimit)
 	defer cancel()
 	ref := fleet.Ref{Fleet: w.op.Fleet, VM: m.VM}
-	reading, err := w.f.Hosts.Look(ctx, Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})
+	reading, err := w.f.Hosts.Glance(ctx, Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})
 	if err != nil || reading.Subject.SystemID == "" {
 		w.Log.DebugContext(ctx, "a peer could not be identified", "op", w.op.ID, "fleet", ref.Fleet, "vm", ref.VM, "error", err)
 		return nil

@@ -11,7 +11,8 @@ import (
 // prove looks once more, just before the call, whether the verdict that led
 // here still holds (design.md section 5). lost says why it does not; "" = it
 // does. An error is of the store, or of a context that ended.
-func (w *work) prove(ctx context.Context, mine *fleet.Instance) (lost string, err error) {
+func (w *work) prove(ctx context.Context, mine *fleet.Instance, l *lastLook) (lost string, err error) {
+	w.freshen(ctx, l)
 	switch v := w.op.Drain.Verdict; {
 	case v == fleet.VerdictOff:
 		if mine.Presence != fleet.PresenceOff {
@@ -21,21 +22,23 @@ func (w *work) prove(ctx context.Context, mine *fleet.Instance) (lost string, er
 	case v == fleet.VerdictAbsent:
 		return "the instance is there again", nil
 	case v.Waived():
-		return "", w.underWaiver(ctx)
+		return "", w.underWaiver(ctx, l)
 	default:
-		return w.proveStopped(ctx)
+		return w.proveStopped(ctx, l)
 	}
 }
 
 // proveStopped proves that the runner is still down: same boot, unit stopped,
 // drop-in in effect; of a VM that never joined, that no runner has started.
-func (w *work) proveStopped(ctx context.Context) (lost string, err error) {
-	reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
-	if err != nil {
-		if ctx.Err() != nil {
-			return "", err
-		}
-		return "the host cannot be reached: " + text(err), nil
+func (w *work) proveStopped(ctx context.Context, l *lastLook) (lost string, err error) {
+	reading := l.host
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case l.hostErr != nil:
+		return "the host cannot be reached: " + text(l.hostErr), nil
+	case reading == nil:
+		return "the host was not looked at", nil
 	}
 	never := w.op.Drain.Verdict == fleet.VerdictNever
 	switch {
@@ -57,12 +60,9 @@ func (w *work) proveStopped(ctx context.Context) (lost string, err error) {
 
 // underWaiver makes sure once more, as far as the host can be reached, that
 // intake is stopped. The waiver lets the delete go on in any case.
-func (w *work) underWaiver(ctx context.Context) error {
-	if w.op.Drain.Verdict == fleet.VerdictUnreachable {
-		return nil
-	}
-	reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
-	if err != nil || w.op.OldSubject().Check(reading.Subject) != nil {
+func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
+	reading := l.host
+	if reading == nil || w.op.OldSubject().Check(reading.Subject) != nil {
 		return ctx.Err()
 	}
 	if reading.DropIn.Effective && reading.Unit.ActiveState != "active" && reading.Unit.ActiveState != "activating" {

@@ -34,7 +34,7 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 	if mine.Address != "" {
 		w.op.OldAddr, w.op.OldKeys = mine.Address, mine.HostKeys
 	}
-	reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
+	reading, err := w.f.Hosts.Glance(ctx, w.oldTarget())
 	if err != nil {
 		return outcome{}, err
 	}
@@ -51,7 +51,7 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 		return w.foreignDropIn(r.DropIn)
 	case w.op.WasDown && w.op.Kind != fleet.KindUndrain:
 		return w.leaveDown(ctx, r)
-	case state == "active" && r.Unit.MainPID != 0 && !r.DropIn.Present:
+	case state == "active" && r.Unit.MainPID != 0 && !r.DropIn.Present && w.outnumbered():
 		return w.restored(ctx, r)
 	case state == "active" && r.Unit.MainPID != 0:
 		return w.release(ctx, r)
@@ -66,6 +66,13 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 	default:
 		return w.restoreWaits("the unit is "+word(state), 300*time.Millisecond)
 	}
+}
+
+// outnumbered says whether the host has a number from this way back: a stop
+// order that is still on its way to the host is refused there. Without one, an
+// open intake proves nothing.
+func (w *work) outnumbered() bool {
+	return w.op.Order.Verb == fleet.OrderStart || w.op.Order.Verb == fleet.OrderRelease
 }
 
 func (w *work) restoreWaits(reason string, pause time.Duration) (outcome, error) {
@@ -86,16 +93,21 @@ func (w *work) foreignDropIn(d fleet.DropIn) (outcome, error) {
 
 // leaveDown removes the drop-in from a VM that was down before us.
 func (w *work) leaveDown(ctx context.Context, r *fleet.HostReading) (outcome, error) {
-	if !r.DropIn.Present {
+	if !r.DropIn.Present && w.outnumbered() {
 		return w.restored(ctx, r)
 	}
-	if !r.Unit.Stopped() {
+	if r.DropIn.Present && !r.Unit.Stopped() {
 		return w.restoreWaits("the unit is "+word(r.Unit.ActiveState)+"; it was down before", time.Second)
 	}
 	return w.release(ctx, r)
 }
 
 func (w *work) startIntake(ctx context.Context, r *fleet.HostReading) (outcome, error) {
+	vm, err := w.row(ctx)
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	vm.OpenedAt = w.now()
 	if err := w.order(ctx, fleet.OrderStart, r.Subject.BootID); err != nil {
 		return outcome{}, storeError{err}
 	}
@@ -128,6 +140,7 @@ func (w *work) restored(ctx context.Context, r *fleet.HostReading) (outcome, err
 	if r != nil {
 		w.fact(fleet.FactNote, "intake is as it was before: the unit is %s", word(r.Unit.ActiveState))
 	}
+	w.watchOrphans()
 	if w.op.Kind != fleet.KindUndrain {
 		if w.op.Restore.Event == "" {
 			w.op.Restore.Event = fleet.EventFail

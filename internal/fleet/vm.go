@@ -19,12 +19,13 @@ type VM struct {
 	Ref
 	Incarnation
 	Address     string    `json:"address,omitempty"`
-	Intake      Intake    `json:"intake"`            // desired
-	Missing     bool      `json:"missing,omitempty"` // deleted by us, or never created
-	Failed      bool      `json:"failed,omitempty"`  // its last operation left it not serving
-	Trust       []string  `json:"trust,omitempty"`   // host keys trusted at first use, for Instance only
-	OrderNumber int64     `json:"order_number"`      // the highest number of any order
-	Prepared    Prepared  `json:"prepared"`          // the last stored create request
+	Intake      Intake    `json:"intake"`             // desired
+	Missing     bool      `json:"missing,omitempty"`  // deleted by us, or never created
+	Failed      bool      `json:"failed,omitempty"`   // its last operation left it not serving
+	Trust       []string  `json:"trust,omitempty"`    // host keys trusted at first use, for Instance only
+	OrderNumber int64     `json:"order_number"`       // the highest number of any order
+	OpenedAt    time.Time `json:"opened_at,omitzero"` // when intake was last ordered open: later jobs are nobody's orphans
+	Prepared    Prepared  `json:"prepared"`           // the last stored create request
 	UpdatedAt   time.Time `json:"updated_at"`
 }
 

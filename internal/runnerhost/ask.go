@@ -116,8 +116,17 @@ func excerpt(text []byte) string {
 // Look reads the host once. An answer that is not whole yields a reading that
 // is not complete, with the reason: the host was reached.
 func (h *Hosts) Look(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	return h.read(ctx, t, scriptLook)
+}
+
+// Glance is a Look that does not ask podman: its containers are never known.
+func (h *Hosts) Glance(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	return h.read(ctx, t, scriptGlance)
+}
+
+func (h *Hosts) read(ctx context.Context, t engine.Target, s script) (*fleet.HostReading, error) {
 	takenAt := h.o.Clock.Now()
-	r, err := h.ask(ctx, t, scriptLook)
+	r, err := h.ask(ctx, t, s)
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,10 @@ func (d direct) Inspect(context.Context, engine.Target) (*fleet.HostFacts, error
 	return &fleet.HostFacts{}, nil
 }
 
+func (d direct) Glance(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	return d.Look(ctx, t)
+}
+
 func (d direct) Look(_ context.Context, t engine.Target) (*fleet.HostReading, error) {
 	h, err := d.host(t)
 	if err != nil {

@@ -69,6 +69,19 @@ func (h hosts) Look(_ context.Context, t engine.Target) (*fleet.HostReading, err
 	return h.reading(t, vm), nil
 }
 
+func (h hosts) Glance(_ context.Context, t engine.Target) (*fleet.HostReading, error) {
+	if err := h.w.before("glance"); err != nil {
+		return nil, err
+	}
+	vm, err := h.find(t)
+	if err != nil {
+		return nil, err
+	}
+	r := h.reading(t, vm)
+	r.Containers, r.ContainersKnown = nil, false
+	return r, nil
+}
+
 // obey checks an order as the host-side script does.
 func (h hosts) obey(vm *VM, o fleet.Order) error {
 	switch {

@@ -1,6 +1,12 @@
 # One reading of the host: unit, drop-in, boot id, system_id, containers. The
 # containers come last: what is gone before them was gone when they were read.
 reading() {
+    state
+    containers
+}
+
+# state is the reading without the containers.
+state() {
     field boot_id "$(boot_id)"
     field system_id "$(system_id "${config%/*}")"
     answer=$(systemctl show "$unit" --property="LoadState,ActiveState,SubState,Result,MainPID,$drain_values" 2>/dev/null)
@@ -13,7 +19,6 @@ reading() {
     else
         field dropin.present no
     fi
-    containers
 }
 
 # system_id DIRECTORY: as gitlab-runner keeps it beside config.toml.
