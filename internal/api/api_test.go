@@ -81,15 +81,15 @@ func TestWhatIsNotKnownNamesTheNearName(t *testing.T) {
 func TestARequestThatDoesNotFitIsRefusedWithItsPlace(t *testing.T) {
 	w := setup(t)
 	for body, want := range map[string]string{
-		`{"kind":"explode","vms":["a"]}`:                       "body.kind",
-		`{"kind":"drain","vms":[]}`:                            "body.vms",
-		`{"kind":"drain","vms":["a"],"forse":true}`:            "body.forse",
-		`{"kind":"drain","vms":["a"],"policy":{"cap":"soon"}}`: "policy.cap",
-		`{"kind":"drain","vms":["a"],"policy":{"cap":"-5m"}}`:  "not positive",
-		`{"kind":"drain","vms":["a"],"parallel":-1}`:           "body.parallel",
-		`{"kind":"drain","vms":["a"],"image":"v2"}`:            "no use for an image",
-		`{"kind":"recreate","vms":["a"],"no_drain":true}`:      "goes with delete only",
-		`{"kind":"drain"`: "unexpected end",
+		`{"kind":"explode","vms":["a"]}`:                                    "body.kind",
+		`{"kind":"drain","vms":[]}`:                                         "body.vms",
+		`{"kind":"drain","vms":["a"],"forse":true}`:                         "body.forse",
+		`{"kind":"drain","vms":["a"],"policy":{"cap":"soon"}}`:              "policy.cap",
+		`{"kind":"drain","vms":["a"],"policy":{"cap":"-5m"}}`:               "not positive",
+		`{"kind":"drain","vms":["a"],"parallel":-1}`:                        "body.parallel",
+		`{"kind":"drain","vms":["a"],"image":"v2"}`:                         "no use for an image",
+		`{"kind":"recreate","vms":["a"],"no_drain":true}`:                   "goes with delete only",
+		`{"kind":"drain"`:                                                   "unexpected end",
 		`{"kind":"drain","vms":["` + strings.Repeat("x", 80<<10) + `"]}`:    "",
 		`{"kind":"drain","vms":["a"],"policy":{"on_overrun":"procrastin"}}`: "body.policy.on_overrun",
 	} {

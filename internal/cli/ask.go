@@ -123,7 +123,7 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 		return err
 	}
 	if r.dryRun {
-		return p.plan(ctx, cmd, fleetName, body)
+		return p.reading(cmd, func(ctx context.Context) error { return p.plan(ctx, cmd, fleetName, body) })
 	}
 	if err := p.confirm(r, args); err != nil {
 		return err

@@ -47,7 +47,7 @@ func world(ts *testscript.TestScript) *sim.World {
 
 // busy waits until every VM of the world runs a job.
 func busy(ts *testscript.TestScript, _ bool, _ []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 90*time.Second)
 	defer cancel()
 	ts.Check(world(ts).AwaitBusy(ctx))
 }
@@ -76,7 +76,7 @@ func fault(ts *testscript.TestScript, _ bool, args []string) {
 
 // await waits until a file holds a text: await FILE TEXT.
 func await(ts *testscript.TestScript, _ bool, args []string) {
-	limit := time.Now().Add(30 * time.Second)
+	limit := time.Now().Add(90 * time.Second)
 	for tick := time.NewTicker(20 * time.Millisecond); ; <-tick.C {
 		text, err := os.ReadFile(ts.MkAbs(args[0]))
 		if err == nil && strings.Contains(string(text), args[1]) {

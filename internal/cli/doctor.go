@@ -22,17 +22,18 @@ Exit status: 0 clean, 1 findings.`,
 		Example: "  sluice doctor\n  sluice doctor shared --output json",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: p.completeFleets,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			s, err := p.connect(ctx, app.RoleLook, commandLine(cmd, args))
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			names, err := fleetsNamed(ctx, s, args)
-			if err != nil {
-				return err
-			}
-			return p.examine(ctx, s, names)
+			return p.reading(cmd, func(ctx context.Context) error {
+				s, err := p.connect(ctx, app.RoleLook, commandLine(cmd, args))
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				names, err := fleetsNamed(ctx, s, args)
+				if err != nil {
+					return err
+				}
+				return p.examine(ctx, s, names)
+			})
 		},
 	}
 }

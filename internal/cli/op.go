@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 	"time"
@@ -32,19 +33,21 @@ func (p *program) opList() *cobra.Command {
 		Example: "  sluice op list\n  sluice op list --fleet shared --unfinished --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
-			if err != nil {
-				return err
-			}
-			defer s.Close()
 			set(&params.Fleet, fleetName)
 			set(&params.Unfinished, unfinished)
 			set(&params.Limit, limit)
-			list, err := s.Operations(cmd.Context(), params)
-			if err != nil {
-				return err
-			}
-			return p.operations(list)
+			return p.reading(cmd, func(ctx context.Context) error {
+				s, err := p.connect(ctx, app.RoleRead, commandLine(cmd, args))
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				list, err := s.Operations(ctx, params)
+				if err != nil {
+					return err
+				}
+				return p.operations(list)
+			})
 		},
 	}
 	cmd.Flags().StringVar(&fleetName, "fleet", "", "only of this `FLEET`")
@@ -77,22 +80,28 @@ func (p *program) opShow() *cobra.Command {
 		Example: "  sluice op show op-0a1b",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			op, err := s.Operation(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if p.json() {
-				return p.printJSON(op)
-			}
-			p.card(op)
-			return p.watch(s, following{ops: []client.Operation{*op}}).events(cmd.Context(), 0)
+			return p.reading(cmd, func(ctx context.Context) error {
+				s, err := p.connect(ctx, app.RoleRead, commandLine(cmd, args))
+				if err != nil {
+					return err
+				}
+				defer s.Close()
+				return p.show(ctx, s, args[0])
+			})
 		},
 	}
+}
+
+func (p *program) show(ctx context.Context, s *session, id string) error {
+	op, err := s.Operation(ctx, id)
+	if err != nil {
+		return err
+	}
+	if p.json() {
+		return p.printJSON(op)
+	}
+	p.card(op)
+	return p.watch(s, following{ops: []client.Operation{*op}}).events(ctx, 0)
 }
 
 // card prints what an operation is now.

@@ -57,7 +57,7 @@ type worldKey struct{}
 func startWorld(env *testscript.Env) error {
 	o := sim.Options{Now: time.Now, VMs: 3, Jobs: true, MinJob: time.Second, MaxJob: 3 * time.Second, Fleet: "lab"}
 	if strings.Contains(filepath.Base(env.WorkDir), "long_") {
-		o.MinJob, o.MaxJob = 6*time.Second, 8*time.Second
+		o.MinJob, o.MaxJob = 15*time.Second, 20*time.Second
 	}
 	w, err := sim.NewWorld(o)
 	if err != nil {

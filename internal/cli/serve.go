@@ -50,3 +50,14 @@ func (p *program) untilSignal(parent context.Context) (context.Context, context.
 	}()
 	return ctx, stop
 }
+
+// reading runs a command that changes nothing: Ctrl-C just ends it.
+func (p *program) reading(cmd *cobra.Command, run func(context.Context) error) error {
+	ctx, stop := p.untilSignal(cmd.Context())
+	defer stop()
+	err := run(ctx)
+	if ctx.Err() != nil {
+		return &exit{status: ExitInterrupted}
+	}
+	return err
+}

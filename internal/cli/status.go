@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -21,25 +22,31 @@ what that waits for. It asks no host and works beside a running engine.`,
 		Example: "  sluice status\n  sluice status shared --output json",
 		Args:    cobra.MaximumNArgs(1), ValidArgsFunction: p.completeFleets,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			if len(args) == 0 {
-				fleets, err := s.Fleets(cmd.Context())
+			return p.reading(cmd, func(ctx context.Context) error {
+				s, err := p.connect(ctx, app.RoleRead, commandLine(cmd, args))
 				if err != nil {
 					return err
 				}
-				return p.fleets(fleets)
-			}
-			vms, err := s.VMs(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			return p.vms(vms)
+				defer s.Close()
+				return p.status(ctx, s, args)
+			})
 		},
 	}
+}
+
+func (p *program) status(ctx context.Context, s *session, args []string) error {
+	if len(args) == 0 {
+		fleets, err := s.Fleets(ctx)
+		if err != nil {
+			return err
+		}
+		return p.fleets(fleets)
+	}
+	vms, err := s.VMs(ctx, args[0])
+	if err != nil {
+		return err
+	}
+	return p.vms(vms)
 }
 
 // table prints aligned columns.

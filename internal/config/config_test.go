@@ -187,9 +187,9 @@ func TestASecretThatCannotBeReadNamesKeyPlaceAndMend(t *testing.T) {
 		secret Secret
 		want   []string
 	}{
-		"file":       {Secret{File: "/nowhere/key"}, []string{"file /nowhere/key cannot be read: no such file or directory", "read access"}},
+		"file":       {Secret{File: "/nowhere/key"}, []string{"file /nowhere/key cannot be read: no such file or directory", "write the secret there, readable by the user"}},
 		"empty file": {Secret{File: filepath.Join(dir, "empty")}, []string{"empty is empty"}},
-		"directory":  {Secret{File: dir}, []string{"cannot be read: is a directory"}},
+		"directory":  {Secret{File: dir}, []string{"cannot be read: is a directory", "read access"}},
 		"variable":   {Secret{Env: "SLUICE_TEST_UNSET"}, []string{"environment variable SLUICE_TEST_UNSET is not set"}},
 		"credential": {Secret{Credential: "ssh-key"}, []string{"systemd credential ssh-key", "LoadCredential=ssh-key:PATH"}},
 	} {

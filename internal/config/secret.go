@@ -1,6 +1,8 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +112,10 @@ func (s *Secret) read() (string, error) {
 		path = filepath.Join(dir, filepath.Base(s.Credential))
 	}
 	data, err := os.ReadFile(path) //nolint:gosec // the path is the operator's own
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", fleet.Errorf(fleet.CodeInvalid, "%s: %s cannot be read: %w", s.key, s.place(), cause(err)).
+			WithHint("write the secret there, readable by the user that runs sluice (uid %d), or correct %s", os.Geteuid(), s.key)
+	}
 	if err != nil {
 		return "", fleet.Errorf(fleet.CodeInvalid, "%s: %s cannot be read: %w", s.key, s.place(), cause(err)).
 			WithHint("give the user that runs sluice (uid %d) read access to it, or correct %s", os.Geteuid(), s.key)

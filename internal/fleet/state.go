@@ -35,6 +35,9 @@ func StateOf(vm VM, op *Operation) State {
 		case PhaseDraining:
 			return StateDraining
 		case PhaseDeleting:
+			if op.Delete.IntentAt.IsZero() {
+				return StateDraining // it is still there, and may be given back
+			}
 			return StateMissing
 		case PhaseCreating, PhaseVerifying:
 			return StateCreating

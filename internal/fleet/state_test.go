@@ -3,11 +3,12 @@ package fleet
 import (
 	"slices"
 	"testing"
+	"time"
 )
 
 func TestStateIsOneWordOutOfRowAndOperation(t *testing.T) {
 	byPhase := map[Phase]State{
-		PhaseDraining: StateDraining, PhaseDeleting: StateMissing, PhaseCreating: StateCreating,
+		PhaseDraining: StateDraining, PhaseDeleting: StateDraining, PhaseCreating: StateCreating,
 		PhaseVerifying: StateCreating, PhaseRestoring: StateRestoring,
 	}
 	for row, vm := range map[State]VM{
@@ -34,5 +35,12 @@ func TestStateIsOneWordOutOfRowAndOperation(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+func TestAVMIsMissingOnceItsDeleteIsCommitted(t *testing.T) {
+	op := &Operation{Phase: PhaseDeleting, Delete: DeleteState{IntentAt: time.Unix(1, 0)}}
+	if got := StateOf(VM{}, op); got != StateMissing {
+		t.Errorf("%s, want missing", got)
 	}
 }

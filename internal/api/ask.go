@@ -1,0 +1,129 @@
+package api
+
+import (
+	"context"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/control"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// AskBody is what is asked for.
+type AskBody struct {
+	Kind     string       `json:"kind" enum:"recreate,delete,create,drain,undrain"`
+	VMs      []string     `json:"vms" minItems:"1" maxItems:"1000" nullable:"false" doc:"Names of the fleet's VMs. One operation for each, all or none."`
+	Image    string       `json:"image,omitempty" maxLength:"1024" doc:"The image of the new VM, in the provider's words."`
+	Policy   *PolicyPatch `json:"policy,omitempty" doc:"What this request changes of the fleet's drain policy."`
+	NoDrain  bool         `json:"no_drain,omitempty" doc:"With delete: do not wait for jobs."`
+	Recreate bool         `json:"recreate,omitempty" doc:"With create: replace the VM if it exists."`
+	TakeOver bool         `json:"take_over,omitempty" doc:"Take over the drop-in of another owner on the host."`
+	Parallel int          `json:"parallel,omitempty" minimum:"1" maximum:"1000" doc:"Raises max_unavailable for this request."`
+	Why      string       `json:"why,omitempty" maxLength:"1024" doc:"The reason, for the journal."`
+}
+
+// PolicyPatch changes a drain policy for one request.
+type PolicyPatch struct {
+	Cap           string `json:"cap,omitempty" example:"10m" doc:"A duration such as 10m."`
+	OnOverrun     string `json:"on_overrun,omitempty" enum:"proceed,wait,abort"`
+	HardCap       string `json:"hard_cap,omitempty" example:"4h"`
+	Unreachable   string `json:"unreachable,omitempty" enum:"fail,proceed"`
+	ReachDeadline string `json:"reach_deadline,omitempty" example:"10m"`
+	OnUnproven    string `json:"on_unproven,omitempty" enum:"abort,proceed"`
+}
+
+type askInput struct {
+	Fleet string `path:"fleet" maxLength:"128"`
+	Key   string `header:"Idempotency-Key" maxLength:"255" doc:"A repeat with the same key gets the same answer; keys live 7 days (draft-ietf-httpapi-idempotency-key-header)."`
+	Body  AskBody
+}
+
+// Asked is what became of a request.
+type Asked struct {
+	Operations []Operation `json:"operations" nullable:"false" doc:"One for each VM, in the order asked for."`
+	After      int64       `json:"after" doc:"Events after this id belong to these operations: where to begin to follow."`
+}
+
+type askOutput struct{ Body Asked }
+
+func (s *Server) ask(c *call, in *askInput) (*askOutput, error) {
+	return s.accept(c, in, s.Control.Ask)
+}
+
+func (s *Server) plan(c *call, in *askInput) (*askOutput, error) {
+	return s.accept(c, in, s.Control.Plan)
+}
+
+func (s *Server) accept(c *call, in *askInput, accept func(context.Context, control.Intent) ([]control.Answer, error)) (*askOutput, error) {
+	intent, err := intentOf(in, c.by)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := accept(c, intent)
+	if err != nil {
+		return nil, err
+	}
+	out := &askOutput{Body: Asked{Operations: []Operation{}}}
+	first := ""
+	for i := range answers {
+		view := operationView(&answers[i].Operation)
+		view.Attached = answers[i].Attached
+		out.Body.Operations = append(out.Body.Operations, view)
+		if first == "" && !answers[i].Attached {
+			first = view.ID
+		}
+	}
+	out.Body.After, err = s.beginning(c, first)
+	return out, err
+}
+
+// beginning is the event before the first one of an operation.
+func (s *Server) beginning(c *call, operation string) (int64, error) {
+	if operation == "" {
+		return 0, nil
+	}
+	facts, err := s.Store.Facts(c, 0, operation, 1)
+	if err != nil || len(facts) == 0 {
+		return 0, err
+	}
+	return facts[0].ID - 1, nil
+}
+
+func intentOf(in *askInput, by fleet.Actor) (control.Intent, error) {
+	b := in.Body
+	by.Why = b.Why
+	intent := control.Intent{
+		Fleet: in.Fleet, VMs: b.VMs, Kind: fleet.Kind(b.Kind), Image: b.Image, NoDrain: b.NoDrain, Replace: b.Recreate,
+		TakeOver: b.TakeOver, Parallel: b.Parallel, By: by, Key: in.Key,
+	}
+	if b.Policy == nil {
+		return intent, nil
+	}
+	for _, d := range []struct {
+		name, text string
+		to         **time.Duration
+	}{
+		{"cap", b.Policy.Cap, &intent.Policy.Cap},
+		{"hard_cap", b.Policy.HardCap, &intent.Policy.HardCap},
+		{"reach_deadline", b.Policy.ReachDeadline, &intent.Policy.ReachDeadline},
+	} {
+		if d.text == "" {
+			continue
+		}
+		length, err := time.ParseDuration(d.text)
+		if err != nil {
+			return intent, fleet.Errorf(fleet.CodeInvalid, "policy.%s: %q is not a duration", d.name, d.text).WithHint("write 45s, 10m or 1h30m")
+		}
+		*d.to = &length
+	}
+	intent.Policy.OnOverrun = word[fleet.Overrun](b.Policy.OnOverrun)
+	intent.Policy.Unreachable = word[fleet.Unreachable](b.Policy.Unreachable)
+	intent.Policy.OnUnproven = word[fleet.Unproven](b.Policy.OnUnproven)
+	return intent, nil
+}
+
+func word[T ~string](text string) *T {
+	if text == "" {
+		return nil
+	}
+	return new(T(text))
+}
