@@ -81,19 +81,20 @@ func TestWhatIsNotKnownNamesTheNearName(t *testing.T) {
 func TestARequestThatDoesNotFitIsRefusedWithItsPlace(t *testing.T) {
 	w := setup(t)
 	tooLong := `{"kind":"drain","vms":["` + strings.Repeat("x", 80<<10) + `"]}`
-	for body, want := range map[string]string{
-		`{"kind":"explode","vms":["a"]}`:                       "body.kind",
-		`{"kind":"drain","vms":[]}`:                            "body.vms",
-		`{"kind":"drain","vms":["a"],"forse":true}`:            "body.forse",
-		`{"kind":"drain","vms":["a"],"policy":{"cap":"soon"}}`: "policy.cap",
-		`{"kind":"drain","vms":["a"],"policy":{"cap":"-5m"}}`:  "not positive",
-		`{"kind":"drain","vms":["a"],"parallel":-1}`:           "body.parallel",
-		`{"kind":"drain","vms":["a"],"image":"v2"}`:            "no use for an image",
-		`{"kind":"recreate","vms":["a"],"no_drain":true}`:      "goes with delete only",
-		`{"kind":"drain"`: "unexpected end",
-		tooLong:           "",
-		`{"kind":"drain","vms":["a"],"policy":{"on_overrun":"procrastin"}}`: "body.policy.on_overrun",
+	for _, c := range []struct{ body, want string }{
+		{`{"kind":"explode","vms":["a"]}`, "body.kind"},
+		{`{"kind":"drain","vms":[]}`, "body.vms"},
+		{`{"kind":"drain","vms":["a"],"forse":true}`, "body.forse"},
+		{`{"kind":"drain","vms":["a"],"policy":{"cap":"soon"}}`, "policy.cap"},
+		{`{"kind":"drain","vms":["a"],"policy":{"cap":"-5m"}}`, "not positive"},
+		{`{"kind":"drain","vms":["a"],"parallel":-1}`, "body.parallel"},
+		{`{"kind":"drain","vms":["a"],"image":"v2"}`, "no use for an image"},
+		{`{"kind":"recreate","vms":["a"],"no_drain":true}`, "goes with delete only"},
+		{`{"kind":"drain"`, "unexpected end"},
+		{tooLong, ""},
+		{`{"kind":"drain","vms":["a"],"policy":{"on_overrun":"procrastin"}}`, "body.policy.on_overrun"},
 	} {
+		body, want := c.body, c.want
 		response, text := w.raw(t, http.MethodPost, "/api/v1/fleets/gcp/operations", "Bearer "+token, strings.NewReader(body))
 		if response.StatusCode < 400 || response.StatusCode >= 500 || !strings.Contains(text, want) {
 			t.Errorf("%.80s: %d %s, want %s", body, response.StatusCode, text, want)
