@@ -126,7 +126,7 @@ func (d direct) Forget(engine.Target) {}
 
 // replace recreates one VM: stop intake, wait for the end, delete, create,
 // wait until it is ready.
-func replace(ctx context.Context, w *sim.World, f *engine.Fleet, vm string) error {
+func replace(ctx context.Context, f *engine.Fleet, vm string) error {
 	before, err := f.Machines.Describe(ctx, vm)
 	if err != nil || len(before) != 1 {
 		return fleet.Errorf(fleet.CodeConflict, "%s: %v, %v", vm, before, err)

@@ -199,7 +199,7 @@ func TestAWholeFleetIsReplacedOverSSHWithoutDamage(t *testing.T) {
 	defer cancel()
 	f := &engine.Fleet{Spec: l.Spec(), Hosts: numbered{l.hosts, l}, Machines: l.Cloud()}
 	for _, vm := range f.VMs {
-		if err := replace(ctx, l.World, f, vm); err != nil {
+		if err := replace(ctx, f, vm); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -219,7 +219,7 @@ func TestSabotageShowsInTheLedgerOverSSHToo(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			if err := replace(ctx, l.World, f, "runner-01"); err != nil {
+			if err := replace(ctx, f, "runner-01"); err != nil {
 				t.Fatal(err)
 			}
 			if err := l.DamageTo(); err == nil {

@@ -53,7 +53,7 @@ func TestACarefulMethodDoesNoDamageEvenWhileResultsAreSlow(t *testing.T) {
 	defer cancel()
 	f := &engine.Fleet{Spec: w.Spec(), Hosts: direct{w}, Machines: w.Cloud()}
 	for _, vm := range f.VMs {
-		if err := replace(ctx, w, f, vm); err != nil {
+		if err := replace(ctx, f, vm); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +78,7 @@ func TestEverySabotageShowsInTheLedger(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 			defer cancel()
-			if err := replace(ctx, w, f, "runner-01"); err != nil && mode != sim.SabotageByName {
+			if err := replace(ctx, f, "runner-01"); err != nil && mode != sim.SabotageByName {
 				t.Fatal(err)
 			}
 			if err := until(ctx, func() (bool, error) { return w.DamageTo() != nil, nil }); err != nil {

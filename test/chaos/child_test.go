@@ -3,6 +3,7 @@ package chaos
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
@@ -59,7 +60,7 @@ func (noObserver) JobsCut(string, int)                  {}
 func (noObserver) Reconciled(time.Time)                 {}
 
 // child runs the engine until the operation has ended.
-func child(raw string) error {
+func child(raw string) (err error) {
 	var in instructions
 	if err := json.Unmarshal([]byte(raw), &in); err != nil {
 		return err
@@ -69,12 +70,12 @@ func child(raw string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	s, err := store.Open(ctx, store.Options{Path: in.Journal, Clock: wallClock{}})
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	f, err := childFleet(in, log)
 	if err != nil {
 		return err

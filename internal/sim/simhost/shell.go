@@ -2,6 +2,7 @@ package simhost
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -97,10 +98,14 @@ func (c *call) exec(ctx context.Context, name string) int {
 // what comes after a cut is not run, and an unfinished command neither.
 func (c *call) script(ctx context.Context, name string, src io.Reader, params []string) int {
 	file := &syntax.File{Name: name}
-	parseErr := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Stmts(src, func(s *syntax.Stmt) bool {
-		file.Stmts = append(file.Stmts, s)
-		return true
-	})
+	var parseErr error
+	for stmt, err := range syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).StmtsSeq(src) {
+		if err != nil {
+			parseErr = err
+			break
+		}
+		file.Stmts = append(file.Stmts, stmt)
+	}
 	rewriteDescriptors(file)
 	shell := *c
 	shell.fds = newFDTable(c.h.locks)
@@ -121,7 +126,7 @@ func (c *call) interpret(ctx context.Context, file *syntax.File, params []string
 		interp.Params(append([]string{"--"}, params...)...),
 		interp.StdIO(in, c.out, c.err),
 		interp.CallHandler(c.onCall),
-		interp.ExecHandler(c.onExec),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return c.onExec }), // none is the system's
 		interp.OpenHandler(c.onOpen),
 		interp.StatHandler(c.onStat),
 		interp.AccessHandler(c.onAccess),
@@ -131,7 +136,7 @@ func (c *call) interpret(ctx context.Context, file *syntax.File, params []string
 		return c.fail(2, "sh: %v", err)
 	}
 	err = r.Run(ctx, file)
-	if status, ok := interp.IsExitStatus(err); ok {
+	if status, ok := errors.AsType[interp.ExitStatus](err); ok {
 		return int(status)
 	}
 	if err != nil {
@@ -193,7 +198,7 @@ func (c *call) onExec(ctx context.Context, args []string) error {
 		}
 	}
 	if code := sub.exec(ctx, args[0]); code != 0 {
-		return interp.ExitStatus(code)
+		return interp.ExitStatus(code & 0xff)
 	}
 	return nil
 }
