@@ -95,7 +95,7 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 	if d.Verdict == fleet.VerdictUnreachable || d.Verdict == fleet.VerdictUnproven {
 		return w.drainEnded(ctx)
 	}
-	reading, err := w.f.Hosts.Glance(ctx, w.oldTarget())
+	reading, err := w.f.glance(ctx, w.oldTarget())
 	if err != nil {
 		if ctx.Err() != nil {
 			return outcome{}, err

@@ -52,7 +52,8 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
 			return wait(5 * time.Second)
 		}
-		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason))
+		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason).
+			WithHint("intake is given back; ask again once that is mended, or with another policy"))
 	case fleet.ActConflict:
 		return w.replaced(d.Reason)
 	default:

@@ -40,7 +40,7 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) error {
 	if w.op.Old.Instance == "" || w.op.OldAddr == "" {
 		s.HostErr = "no instance or address is known"
 	} else {
-		reading, err := w.f.Hosts.Look(ctx, w.oldTarget())
+		reading, err := w.f.look(ctx, w.oldTarget())
 		if err == nil {
 			s.Host = reading
 		} else {

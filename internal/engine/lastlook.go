@@ -49,12 +49,13 @@ func (w *work) hostTells() bool {
 
 func (w *work) glance(ctx context.Context, l *lastLook) {
 	l.askedHost = w.now()
-	l.host, l.hostErr = w.f.Hosts.Glance(ctx, w.oldTarget())
+	l.host, l.hostErr = w.f.glance(ctx, w.oldTarget())
 }
 
 // freshen looks at the host once more if the reads beside the glance took long.
+// A host that could not be reached is not asked again.
 func (w *work) freshen(ctx context.Context, l *lastLook) {
-	if w.hostTells() && w.now().Sub(l.askedHost) > glanceAge {
+	if w.hostTells() && l.hostErr == nil && w.now().Sub(l.askedHost) > glanceAge {
 		w.glance(ctx, l)
 	}
 }

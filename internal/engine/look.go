@@ -66,7 +66,8 @@ func (e *Engine) Look(ctx context.Context, operation string) (wait time.Duration
 	}
 }
 
-// step runs one step of the operation's phase and commits what it did.
+// step runs one step of the operation's phase and commits what it did, also
+// when the step has used up its time.
 func (e *Engine) step(ctx context.Context, op *fleet.Operation, holdUntil time.Time) (time.Duration, error) {
 	f, err := e.fleet(op.Fleet)
 	if err != nil {
@@ -74,13 +75,13 @@ func (e *Engine) step(ctx context.Context, op *fleet.Operation, holdUntil time.T
 		return 30 * time.Second, nil
 	}
 	s := steps[op.Phase]
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	bounded, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
 	w := e.work(f, op)
 	w.holdUntil = holdUntil
-	out, err := s.run(ctx, w)
+	out, err := s.run(bounded, w)
 	if err != nil {
-		out, err = w.trouble(ctx, err)
+		out, err = w.trouble(bounded, err)
 	}
 	if err != nil {
 		return 0, err

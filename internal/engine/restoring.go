@@ -34,7 +34,7 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 	if mine.Address != "" {
 		w.op.OldAddr, w.op.OldKeys = mine.Address, mine.HostKeys
 	}
-	reading, err := w.f.Hosts.Glance(ctx, w.oldTarget())
+	reading, err := w.f.glance(ctx, w.oldTarget())
 	if err != nil {
 		return outcome{}, err
 	}

@@ -61,7 +61,7 @@ func (e *Engine) keepDrained(ctx context.Context, f *Fleet, vm *fleet.VM) error 
 		return nil // off, absent or replaced: there is no intake of ours to keep stopped
 	}
 	t := Target{Ref: vm.Ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys}
-	r, err := f.Hosts.Glance(ctx, t)
+	r, err := f.glance(ctx, t)
 	if err != nil {
 		return err
 	}

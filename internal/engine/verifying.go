@@ -30,7 +30,7 @@ func verifying(ctx context.Context, w *work) (outcome, error) {
 		return w.notYet(detail("instance "+m.ID+" is not ready", m.Detail), time.Second)
 	}
 	w.op.Create.NewAddr, w.op.Create.HostKeys = m.Address, m.HostKeys
-	reading, err := w.f.Hosts.Glance(ctx, w.newTarget())
+	reading, err := w.f.glance(ctx, w.newTarget())
 	if err != nil {
 		return w.notYet("the new host cannot be reached: "+text(err), time.Second)
 	}

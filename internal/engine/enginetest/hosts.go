@@ -58,8 +58,8 @@ func (h hosts) Inspect(_ context.Context, t engine.Target) (*fleet.HostFacts, er
 	return f, nil
 }
 
-func (h hosts) Look(_ context.Context, t engine.Target) (*fleet.HostReading, error) {
-	if err := h.w.before("look"); err != nil {
+func (h hosts) Look(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	if err := h.w.ask(ctx, "look"); err != nil {
 		return nil, err
 	}
 	vm, err := h.find(t)
@@ -69,8 +69,8 @@ func (h hosts) Look(_ context.Context, t engine.Target) (*fleet.HostReading, err
 	return h.reading(t, vm), nil
 }
 
-func (h hosts) Glance(_ context.Context, t engine.Target) (*fleet.HostReading, error) {
-	if err := h.w.before("glance"); err != nil {
+func (h hosts) Glance(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	if err := h.w.ask(ctx, "glance"); err != nil {
 		return nil, err
 	}
 	vm, err := h.find(t)

@@ -62,6 +62,9 @@ func (s *Store) Operation(_ context.Context, id string) (*fleet.Operation, error
 // UpdateOperation implements engine.Store.
 func (s *Store) UpdateOperation(ctx context.Context, op *fleet.Operation, facts []fleet.Fact, vm *fleet.VM, chores []fleet.Chore) error {
 	s.points.Pass("commit:before")
+	if ctx.Err() != nil {
+		return fleet.Errorf(fleet.CodeUnavailable, "operation %s was not stored: %w", op.ID, ctx.Err())
+	}
 	stored, err := s.Operation(ctx, op.ID)
 	if err != nil {
 		return err

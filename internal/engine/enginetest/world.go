@@ -1,6 +1,7 @@
 package enginetest
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -36,6 +37,8 @@ type World struct {
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Late         map[string]bool    // creates whose machine appears only at the next one
+	Hang         map[string]bool    // port calls that end only with their context; for synctest
+	Blind        map[string]int     // answers of the provider that list nothing, by port call
 	Calls        map[string]int
 	Journal      []string
 	Fences       map[string]func() // run once, just before the port call of that name
@@ -226,6 +229,26 @@ func (w *World) before(call string) error {
 		return list[0]
 	}
 	return nil
+}
+
+// ask is before for calls that may hang until their context ends.
+func (w *World) ask(ctx context.Context, call string) error {
+	if err := w.before(call); err != nil || !w.Hang[call] {
+		return err
+	}
+	began := time.Now()
+	<-ctx.Done()
+	w.Advance(time.Since(began))
+	return fleet.Errorf(fleet.CodeUnavailable, "%s did not answer: %w", call, ctx.Err())
+}
+
+// blind says whether the provider overlooks everything this time.
+func (w *World) blind(call string) bool {
+	if w.Blind[call] == 0 {
+		return false
+	}
+	w.Blind[call]--
+	return true
 }
 
 // answer is called after an effect: a crash point, and the place where an
