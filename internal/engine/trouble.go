@@ -43,6 +43,8 @@ func (w *work) backoff(err error) (outcome, error) {
 	pause := min(time.Second<<min(w.op.Attempts-1, 10), time.Minute)
 	w.op.NotBefore = w.now().Add(pause)
 	w.waitsFor(text(err), w.op.NotBefore, "it is tried again")
-	w.op.ErrHint = fleet.HintOf(err)
+	if w.op.ErrMessage == "" { // else the hint belongs to what ended the operation
+		w.op.ErrHint = fleet.HintOf(err)
+	}
 	return wait(pause)
 }
