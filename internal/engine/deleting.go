@@ -26,6 +26,9 @@ func deleting(ctx context.Context, w *work) (outcome, error) {
 	switch {
 	case mine == nil && len(l.list) > 0 && d.IntentAt.IsZero():
 		return w.replaced("the provider lists instance " + l.list[0].ID + " under its name")
+	case mine == nil && d.CalledAt.IsZero() && w.answers(&l):
+		w.waitsFor("the provider does not list instance "+w.op.Old.Instance+", but its host answers", time.Time{}, "")
+		return wait(2 * time.Second)
 	case mine == nil && d.CalledAt.IsZero():
 		return w.absentAlready()
 	case d.CalledAt.IsZero():
@@ -137,6 +140,11 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 			return outcome{}, err
 		}
 		w.op.Delete.Remaining = left
+		if len(left) > 0 && w.op.Delete.CalledAt.IsZero() {
+			if back, err := w.cameBack(ctx); back || err != nil {
+				return outcome{}, err
+			}
+		}
 		if len(left) > 0 {
 			w.waitsFor("still there: "+list(left), time.Time{}, "")
 			return wait(pollPause(w.now().Sub(first(w.op.Delete.CalledAt, w.op.PhaseSince))))
@@ -157,6 +165,18 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 	w.deregister()
 	w.fact(fleet.FactNote, "instance %s and its dependents are gone", name(w.op.Old.Instance))
 	return move(fleet.EventDeleted)
+}
+
+// cameBack says whether an instance that was taken for absent, so that no
+// delete was ever called, is listed after all: the next look proves and calls.
+func (w *work) cameBack(ctx context.Context) (bool, error) {
+	list, err := w.describe(ctx)
+	if err != nil || byID(list, w.op.Old.Instance) == nil {
+		return false, err
+	}
+	w.op.Delete.Done = false
+	w.fact(fleet.FactWarning, "the provider had overlooked instance %s: it is still there", w.op.Old.Instance)
+	return true, nil
 }
 
 // pollPause is how long to wait between looks at something that began a while

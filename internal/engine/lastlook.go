@@ -47,6 +47,11 @@ func (w *work) hostTells() bool {
 	}
 }
 
+// answers says whether the old incarnation's own host was reached.
+func (w *work) answers(l *lastLook) bool {
+	return l.host != nil && w.op.OldSubject().Check(l.host.Subject) == nil
+}
+
 func (w *work) glance(ctx context.Context, l *lastLook) {
 	l.askedHost = w.now()
 	l.host, l.hostErr = w.f.glance(ctx, w.oldTarget())

@@ -20,6 +20,8 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 	}
 	mine := byID(list, w.op.Old.Instance)
 	switch {
+	case mine == nil && len(list) == 0 && w.op.OldAddr != "" && !w.hostGone(ctx):
+		return w.restoreWaits("the provider does not list instance "+w.op.Old.Instance+", but its host answers", 2*time.Second)
 	case mine == nil && w.op.Kind == fleet.KindUndrain:
 		w.remember(fleet.Errorf(fleet.CodeNotFound, "%s does not exist: there is nothing to undrain", w.op.Ref()))
 		return move(fleet.EventFail)
@@ -39,6 +41,16 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 		return outcome{}, err
 	}
 	return w.restoreFrom(ctx, reading)
+}
+
+// hostGone says whether the old incarnation's host is out of reach, as it must
+// be if the provider is right that the instance is absent.
+func (w *work) hostGone(ctx context.Context) bool {
+	reading, err := w.f.glance(ctx, w.oldTarget())
+	if err != nil {
+		return ctx.Err() == nil
+	}
+	return w.op.OldSubject().Check(reading.Subject) != nil
 }
 
 // restoreFrom does the next thing on the way back, by what the host shows.

@@ -38,7 +38,7 @@ type World struct {
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Late         map[string]bool    // creates whose machine appears only at the next one
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
-	Blind        map[string]int     // answers of the provider that list nothing, by port call
+	Blind        map[int]bool       // which describes list nothing, counted from 1
 	Calls        map[string]int
 	Journal      []string
 	Fences       map[string]func() // run once, just before the port call of that name
@@ -242,13 +242,12 @@ func (w *World) ask(ctx context.Context, call string) error {
 	return fleet.Errorf(fleet.CodeUnavailable, "%s did not answer: %w", call, ctx.Err())
 }
 
-// blind says whether the provider overlooks everything this time.
-func (w *World) blind(call string) bool {
-	if w.Blind[call] == 0 {
-		return false
+// Overlook makes the provider list nothing in the nth describe and after it.
+func (w *World) Overlook(nth, times int) {
+	w.Blind = map[int]bool{}
+	for i := range times {
+		w.Blind[nth+i] = true
 	}
-	w.Blind[call]--
-	return true
 }
 
 // answer is called after an effect: a crash point, and the place where an
