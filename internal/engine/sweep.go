@@ -74,9 +74,27 @@ func (e *Engine) keepDrained(ctx context.Context, f *Fleet, vm *fleet.VM) error 
 	return e.stopAgain(ctx, f, vm, t, r)
 }
 
+// stillDrained says whether the VM is still the sweep's: what it read may be
+// old by now. It is asked after the order has its number: whatever works on the
+// VM from here on takes a higher one, and the host refuses the sweep's.
+func (e *Engine) stillDrained(ctx context.Context, vm *fleet.VM) (bool, error) {
+	busy, err := e.busyVMs(ctx)
+	if err != nil || busy[vm.Ref] {
+		return false, err
+	}
+	now, err := e.Store.VM(ctx, vm.Ref)
+	if err != nil {
+		return false, err
+	}
+	return now.Intake == fleet.IntakeDrained && !now.Missing && now.Instance == vm.Instance, nil
+}
+
 func (e *Engine) stopAgain(ctx context.Context, f *Fleet, vm *fleet.VM, t Target, r *fleet.HostReading) error {
 	number, err := e.Store.NextOrder(ctx, vm.Ref)
 	if err != nil {
+		return err
+	}
+	if mine, err := e.stillDrained(ctx, vm); !mine || err != nil {
 		return err
 	}
 	order := fleet.Order{Verb: fleet.OrderStop, Owner: e.Owner, Operation: "sweep", Number: number, BootID: r.Subject.BootID}
