@@ -3,29 +3,42 @@ package enginetest
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// Store is the truth in memory. Rows are copied in and out, so that nothing is
-// shared with the engine but what was committed; the engine replaces an
-// operation's slices and pointers and never writes through them.
+// Store is the truth in memory, held to the engine's half of the contract in
+// store/storetest. Rows are copied in and out, so that nothing is shared with
+// the engine but what was committed; the engine replaces an operation's slices
+// and pointers and never writes through them. It is for one goroutine.
 type Store struct {
 	points *Points
 	ops    map[string]fleet.Operation
-	order  []string
+	order  []string // of asking
 	vms    map[fleet.Ref][]byte
 	chores map[string][]byte
+	added  []string // chores in the order they came
 	Facts  []fleet.Fact
 }
 
 // NewStore makes an empty store whose commits are points.
 func NewStore(p *Points) *Store {
 	return &Store{points: p, ops: map[string]fleet.Operation{}, vms: map[fleet.Ref][]byte{}, chores: map[string][]byte{}}
+}
+
+// ended refuses a write whose context has ended, as a real store does.
+func ended(ctx context.Context) error {
+	switch err := ctx.Err(); {
+	case err == nil:
+		return nil
+	case errors.Is(err, context.Canceled):
+		return fleet.Errorf(fleet.CodeCanceled, "canceled before it was stored: %w", err)
+	default:
+		return fleet.Errorf(fleet.CodeUnavailable, "not stored in time: %w", err)
+	}
 }
 
 func encode(v any) []byte {
@@ -62,8 +75,8 @@ func (s *Store) Operation(_ context.Context, id string) (*fleet.Operation, error
 // UpdateOperation implements engine.Store.
 func (s *Store) UpdateOperation(ctx context.Context, op *fleet.Operation, facts []fleet.Fact, vm *fleet.VM, chores []fleet.Chore) error {
 	s.points.Pass("commit:before")
-	if ctx.Err() != nil {
-		return fleet.Errorf(fleet.CodeUnavailable, "operation %s was not stored: %w", op.ID, ctx.Err())
+	if err := ended(ctx); err != nil {
+		return err
 	}
 	stored, err := s.Operation(ctx, op.ID)
 	if err != nil {
@@ -75,44 +88,32 @@ func (s *Store) UpdateOperation(ctx context.Context, op *fleet.Operation, facts 
 	op.Revision++
 	s.ops[op.ID] = *op
 	if vm != nil {
-		s.saveVM(vm)
+		s.saveVM(*vm)
 	}
 	for _, c := range chores {
 		if _, ok := s.chores[c.ID]; !ok {
 			s.chores[c.ID] = encode(c)
+			s.added = append(s.added, c.ID)
 		}
 	}
-	s.Facts = append(s.Facts, facts...)
+	s.log(facts)
 	s.points.Pass("commit:after")
 	return nil
 }
 
-// Admit implements engine.Store.
-func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (bool, string, error) {
-	out := map[string]bool{}
-	for _, other := range s.all() {
-		if other.VM != op.VM && !other.Phase.Finished() && other.Phase != fleet.PhaseQueued {
-			out[other.VM] = true
-		}
+// log appends to the event log. Ids only rise.
+func (s *Store) log(facts []fleet.Fact) {
+	for _, fact := range facts {
+		fact.ID = int64(len(s.Facts) + 1)
+		s.Facts = append(s.Facts, fact)
 	}
-	for ref, raw := range s.vms {
-		if ref.VM != op.VM && !decode[fleet.VM](raw).Serving() {
-			out[ref.VM] = true
-		}
-	}
-	own, err := s.VM(ctx, op.Ref())
-	if err != nil {
-		return false, "", err
-	}
-	if own.Serving() && len(out) >= budget {
-		return false, fmt.Sprintf("%d of at most %d are not serving", len(out), budget), nil
-	}
-	op.Phase, op.PhaseSince = next, at
-	return true, "", s.UpdateOperation(ctx, op, nil, nil, nil)
 }
 
 // NextOrder implements engine.Store.
 func (s *Store) NextOrder(ctx context.Context, ref fleet.Ref) (int64, error) {
+	if err := ended(ctx); err != nil {
+		return 0, err
+	}
 	vm, err := s.VM(ctx, ref)
 	if err != nil {
 		return 0, err
@@ -143,19 +144,23 @@ func (s *Store) VM(_ context.Context, ref fleet.Ref) (*fleet.VM, error) {
 	return &fleet.VM{Ref: ref, Intake: fleet.IntakeServing}, nil
 }
 
-// saveVM keeps the highest order number: a row that was read before an order
-// must not take it back.
-func (s *Store) saveVM(vm *fleet.VM) {
+// saveVM leaves two fields alone that have owners of their own: the order
+// number only rises, and Trust is the host keys' own table's.
+func (s *Store) saveVM(vm fleet.VM) {
 	if raw, ok := s.vms[vm.Ref]; ok {
 		vm.OrderNumber = max(vm.OrderNumber, decode[fleet.VM](raw).OrderNumber)
 	}
+	vm.Trust = nil
 	s.vms[vm.Ref] = encode(vm)
 }
 
 // SaveVM implements engine.Store.
-func (s *Store) SaveVM(_ context.Context, vm *fleet.VM) error {
+func (s *Store) SaveVM(ctx context.Context, vm *fleet.VM) error {
 	s.points.Pass("commit:before")
-	s.saveVM(vm)
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	s.saveVM(*vm)
 	s.points.Pass("commit:after")
 	return nil
 }
@@ -184,16 +189,16 @@ func (s *Store) Chore(_ context.Context, id string) (*fleet.Chore, error) {
 // UpdateChore implements engine.Store.
 func (s *Store) UpdateChore(ctx context.Context, c *fleet.Chore, facts []fleet.Fact) error {
 	s.points.Pass("commit:before")
-	stored, err := s.Chore(ctx, c.ID)
-	if err != nil {
+	if err := ended(ctx); err != nil {
 		return err
 	}
-	if stored.Revision != c.Revision {
-		return fleet.Errorf(fleet.CodeConflict, "chore %s was moved", c.ID)
+	stored, err := s.Chore(ctx, c.ID)
+	if err != nil || stored.Revision != c.Revision {
+		return fleet.Errorf(fleet.CodeConflict, "chore %s was moved, or is not there", c.ID)
 	}
 	c.Revision++
 	s.chores[c.ID] = encode(c)
-	s.Facts = append(s.Facts, facts...)
+	s.log(facts)
 	s.points.Pass("commit:after")
 	return nil
 }
@@ -201,17 +206,19 @@ func (s *Store) UpdateChore(ctx context.Context, c *fleet.Chore, facts []fleet.F
 // UnfinishedChores implements engine.Store.
 func (s *Store) UnfinishedChores(context.Context) ([]fleet.Chore, error) {
 	var list []fleet.Chore
-	for _, raw := range s.chores {
-		if c := decode[fleet.Chore](raw); c.FinishedAt.IsZero() {
+	for _, id := range s.added {
+		if c := decode[fleet.Chore](s.chores[id]); c.FinishedAt.IsZero() {
 			list = append(list, *c)
 		}
 	}
-	slices.SortFunc(list, func(a, b fleet.Chore) int { return strings.Compare(a.ID, b.ID) })
 	return list, nil
 }
 
 // AppendFacts implements engine.Store.
-func (s *Store) AppendFacts(_ context.Context, facts []fleet.Fact) error {
-	s.Facts = append(s.Facts, facts...)
+func (s *Store) AppendFacts(ctx context.Context, facts []fleet.Fact) error {
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	s.log(facts)
 	return nil
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
@@ -66,6 +67,25 @@ func staleUpdate(_ *testing.T, w *world) {
 	}
 	if chores, err := w.UnfinishedChores(w.ctx()); err != nil || len(chores) != 0 {
 		w.Errorf("chores were stored: %+v, %v", chores, err)
+	}
+}
+
+func endedWrites(_ *testing.T, w *world) {
+	op := w.ask("a", fleet.KindRecreate)
+	ctx, cancel := context.WithCancel(w.ctx())
+	cancel()
+	mine := *op
+	mine.Waiting = "never"
+	w.mustFail(w.UpdateOperation(ctx, &mine, nil, nil, nil), fleet.CodeCanceled)
+	if mine.Revision != op.Revision {
+		w.Errorf("the revision was raised to %d", mine.Revision)
+	}
+	_, _, err := w.Admit(ctx, &mine, fleet.PhasePreflight, 1, w.clock.Now())
+	w.mustFail(err, fleet.CodeCanceled)
+	w.mustFail(w.SaveVM(ctx, &fleet.VM{Ref: op.Ref(), Intake: fleet.IntakeDrained}), fleet.CodeCanceled)
+	w.same(w.load(op.ID), op)
+	if vm, err := w.VM(w.ctx(), op.Ref()); err != nil || vm.Intake != fleet.IntakeServing {
+		w.Errorf("the VM was stored: %+v, %v", vm, err)
 	}
 }
 

@@ -123,6 +123,24 @@ func choresEnd(_ *testing.T, w *world) {
 	}
 }
 
+func unfinishedChoresOldestFirst(_ *testing.T, w *world) {
+	op := w.ask("a", fleet.KindDelete)
+	for _, id := range []string{"z", "m", "a"} {
+		w.must(w.UpdateOperation(w.ctx(), op, nil, nil, []fleet.Chore{
+			{ID: id, Operation: op.ID, Kind: fleet.ChoreStray, State: []byte(`{}`), CreatedAt: w.clock.Now()},
+		}))
+	}
+	done, err := w.Chore(w.ctx(), "m")
+	w.must(err)
+	done.FinishedAt = w.clock.Now()
+	w.must(w.UpdateChore(w.ctx(), done, nil))
+	list, err := w.UnfinishedChores(w.ctx())
+	w.must(err)
+	if len(list) != 2 || list[0].ID != "z" || list[1].ID != "a" {
+		w.Fatalf("unfinished: %+v", list)
+	}
+}
+
 func choreAddedTwice(_ *testing.T, w *world) {
 	op := w.ask("a", fleet.KindRecreate)
 	chore := fleet.Chore{ID: "c-1", Operation: op.ID, Kind: fleet.ChoreOrphanWatch, State: []byte(`{"n":1}`), CreatedAt: w.clock.Now()}
@@ -132,6 +150,7 @@ func choreAddedTwice(_ *testing.T, w *world) {
 	first.State = []byte(`{"n":2}`)
 	w.must(w.UpdateChore(w.ctx(), first, nil))
 
+	chore.State = []byte(`{"n":9}`)
 	w.must(w.UpdateOperation(w.ctx(), op, nil, nil, []fleet.Chore{chore})) // the drain was repeated
 	chores, err := w.Chores(w.ctx(), op.ID)
 	w.must(err)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -45,54 +46,81 @@ func (c *Clock) Advance(d time.Duration) {
 
 var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
+// test is one thing that a store must do.
+type test struct {
+	name string
+	run  func(*testing.T, *world)
+}
+
 // Run tests the stores that open makes: each call a fresh, empty one on the
 // given clock, closed by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
-	tests := []struct {
-		name string
-		run  func(*testing.T, *world)
-	}{
-		{"an inserted operation reads back as it was, with the fact of who asked", insertedReadsBack},
-		{"a VM has one unfinished operation: a second ask yields the first", oneUnfinishedPerVM},
-		{"a finished operation makes room for the next", finishedMakesRoom},
-		{"what accept refuses is not stored at all", refusedIsNotStored},
-		{"a repeated key yields what it yielded, with today's state", repeatedKey},
-		{"a key used for another request is refused", keyForAnotherRequest},
-		{"a key is forgotten after seven days", keyForgotten},
-		{"an ask that was refused does not use up its key", refusedKeyIsFree},
-		{"concurrent asks for one VM make one operation", concurrentAsks},
+	runAll(t, open, asking, work, admission, shared)
+}
 
-		{"an update stores operation, facts, VM and chores together", updateStoresAll},
-		{"an update of a stale revision is a conflict and changes nothing", staleUpdate},
-		{"of concurrent updates from one revision one wins", concurrentUpdates},
-		{"operations are listed newest first, and filtered", listed},
-		{"unfinished operations are listed oldest first", unfinishedOldestFirst},
-		{"an operation is found by a prefix that only it has", foundByPrefix},
-		{"what is not there is not found", notFound},
+// RunEngine tests engine.Store alone, for one goroutine: what a store in
+// memory must do to stand in for the real one in tests of the engine. It asks
+// for Insert, with no key and nothing in the way, Facts and Chores beside it.
+func RunEngine(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
+	runAll(t, open, work, admission)
+}
 
-		{"a VM that was never stored is fresh and serving", freshVM},
-		{"order numbers only rise, whatever is saved", orderNumbersRise},
-		{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},
-		{"other host keys for a trusted instance are refused", otherHostKeys},
-		{"chores are updated by compare-and-set and end", choresEnd},
-		{"a chore that is added twice stays as it is", choreAddedTwice},
-		{"facts come in the order they were stored, after the one last seen", factsInOrder},
-
-		{"budget: one VM at a time", budgetOfOne},
-		{"budget: first come, first served", firstComeFirstServed},
-		{"budget: a VM that is not serving goes at once and holds no place", notServingGoesAtOnce},
-		{"budget: drained, missing and failed VMs count, each once", notServingCountsOnce},
-		{"budget: several may go at once, in any order of looking", severalAtOnce},
-		{"budget: a larger budget does not overtake a smaller one", noOvertaking},
-		{"budget: undrain and create wait for nobody", undrainWaitsForNobody},
-		{"budget: other fleets do not count", otherFleets},
-		{"budget: a stale or running operation is not admitted", staleAdmit},
-		{"budget: concurrent admissions never exceed it", concurrentAdmissions},
-	}
-	for _, test := range tests {
+func runAll(t *testing.T, open func(t *testing.T, clock *Clock) Store, suites ...[]test) {
+	for _, test := range slices.Concat(suites...) {
 		t.Run(test.name, func(t *testing.T) {
 			clock := NewClock()
 			test.run(t, &world{T: t, Store: open(t, clock), clock: clock})
 		})
 	}
+}
+
+// asking is control's half, with the host keys.
+var asking = []test{
+	{"an inserted operation reads back as it was, with the fact of who asked", insertedReadsBack},
+	{"a VM has one unfinished operation: a second ask yields the first", oneUnfinishedPerVM},
+	{"a finished operation makes room for the next", finishedMakesRoom},
+	{"what accept refuses is not stored at all", refusedIsNotStored},
+	{"a repeated key yields what it yielded, with today's state", repeatedKey},
+	{"a key used for another request is refused", keyForAnotherRequest},
+	{"a key is forgotten after seven days", keyForgotten},
+	{"an ask that was refused does not use up its key", refusedKeyIsFree},
+	{"operations are listed newest first, and filtered", listed},
+	{"an operation is found by a prefix that only it has", foundByPrefix},
+	{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},
+	{"other host keys for a trusted instance are refused", otherHostKeys},
+}
+
+// work is what the engine asks for as it moves an operation.
+var work = []test{
+	{"an update stores operation, facts, VM and chores together", updateStoresAll},
+	{"an update of a stale revision is a conflict and changes nothing", staleUpdate},
+	{"a write whose context has ended is not stored", endedWrites},
+	{"unfinished operations are listed oldest first", unfinishedOldestFirst},
+	{"what is not there is not found", notFound},
+	{"a VM that was never stored is fresh and serving", freshVM},
+	{"order numbers only rise, whatever is saved", orderNumbersRise},
+	{"chores are updated by compare-and-set and end", choresEnd},
+	{"unfinished chores are listed oldest first", unfinishedChoresOldestFirst},
+	{"a chore that is added twice stays as it is", choreAddedTwice},
+	{"facts come in the order they were stored, after the one last seen", factsInOrder},
+}
+
+// admission is the fleet's budget.
+var admission = []test{
+	{"budget: one VM at a time", budgetOfOne},
+	{"budget: first come, first served", firstComeFirstServed},
+	{"budget: a VM that is not serving goes at once and holds no place", notServingGoesAtOnce},
+	{"budget: drained, missing and failed VMs count, each once", notServingCountsOnce},
+	{"budget: several may go at once, in any order of looking", severalAtOnce},
+	{"budget: a larger budget does not overtake a smaller one", noOvertaking},
+	{"budget: undrain and create wait for nobody", undrainWaitsForNobody},
+	{"budget: other fleets do not count", otherFleets},
+	{"budget: a stale or running operation is not admitted", staleAdmit},
+}
+
+// shared is for stores that several goroutines use at once.
+var shared = []test{
+	{"concurrent asks for one VM make one operation", concurrentAsks},
+	{"of concurrent updates from one revision one wins", concurrentUpdates},
+	{"budget: concurrent admissions never exceed it", concurrentAdmissions},
 }

@@ -1,0 +1,75 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// Admit implements engine.Store, by the rules that the SQLite store lists.
+func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (bool, string, error) {
+	if why := s.mustWait(op, budget); why != "" {
+		return false, why, nil
+	}
+	if stored, err := s.Operation(ctx, op.ID); err != nil || stored.Phase != fleet.PhaseQueued {
+		return false, "", fleet.Errorf(fleet.CodeConflict, "operation %s was moved", op.ID)
+	}
+	admitted := *op
+	admitted.Phase, admitted.PhaseSince, admitted.UpdatedAt = next, at, at
+	if err := s.UpdateOperation(ctx, &admitted, nil, nil, nil); err != nil {
+		return false, "", err
+	}
+	*op = admitted
+	return true, "", nil
+}
+
+// mustWait says for whom op has to wait; "" = it does not.
+func (s *Store) mustWait(op *fleet.Operation, budget int) string {
+	if !op.Kind.Drains() || !s.serving(op.Ref()) {
+		return ""
+	}
+	out := s.notServing(op)
+	if len(out) >= budget {
+		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget, op.Fleet, strings.Join(out, ", "))
+	}
+	room := budget - len(out)
+	for _, other := range s.all() {
+		if other.ID == op.ID {
+			break
+		}
+		if other.Fleet != op.Fleet || other.Phase != fleet.PhaseQueued || !other.Kind.Drains() || !s.serving(other.Ref()) {
+			continue
+		}
+		if room--; room <= 0 || other.Request.Parallel < op.Request.Parallel {
+			return fmt.Sprintf("%s (%s) was asked for earlier and goes first", other.ID, other.Ref())
+		}
+	}
+	return ""
+}
+
+// serving says whether the VM's row calls it so; one without a row serves.
+func (s *Store) serving(ref fleet.Ref) bool {
+	raw, ok := s.vms[ref]
+	return !ok || decode[fleet.VM](raw).Serving()
+}
+
+// notServing names the fleet's other VMs that are not serving, each once.
+func (s *Store) notServing(op *fleet.Operation) []string {
+	var names []string
+	for _, other := range s.all() {
+		if other.Fleet == op.Fleet && other.VM != op.VM && !other.Phase.Finished() && other.Phase != fleet.PhaseQueued {
+			names = append(names, other.VM)
+		}
+	}
+	for ref := range s.vms {
+		if ref.Fleet == op.Fleet && ref.VM != op.VM && !s.serving(ref) {
+			names = append(names, ref.VM)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
