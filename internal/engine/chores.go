@@ -50,10 +50,10 @@ func (e *Engine) LookChore(ctx context.Context, id string) (wait time.Duration, 
 	if err != nil {
 		return time.Minute, false, nil //nolint:nilerr // the fleet may come back into the configuration
 	}
-	ctx, cancel := context.WithTimeout(ctx, choreLimit)
+	bounded, cancel := context.WithTimeout(ctx, choreLimit)
 	defer cancel()
 	r := &errand{Engine: e, f: f, c: c}
-	if err := chores[c.Kind](ctx, r); err != nil {
+	if err := chores[c.Kind](bounded, r); err != nil {
 		return r.troubled(ctx, err)
 	}
 	if err := e.Store.UpdateChore(ctx, c, r.facts); err != nil {

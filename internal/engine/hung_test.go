@@ -78,3 +78,39 @@ func TestAHostThatHangsBeforeTheDeleteIsDrainedAnewAndGivenBack(t *testing.T) {
 		}
 	})
 }
+
+func TestAHostThatHangsInPreflightIsRefusedUntouched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.New("a")
+		id := w.Ask(fleet.KindRecreate, "a")
+		w.Hang = map[string]bool{"inspect": true}
+		lookWhile(t, w, id, fleet.PhaseQueued, 1)
+		lookWhile(t, w, id, fleet.PhasePreflight, 500)
+		ended(t, w, id, fleet.PhaseFailed, "could not be reached")
+		if !w.VM("a").Serving() {
+			t.Errorf("it was touched\n%s", w.Story())
+		}
+	})
+}
+
+func TestAChoreThatUsedUpItsTimeIsStoredAllTheSame(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := enginetest.New("a")
+		w.Ask(fleet.KindDrain, "a")
+		w.Run(time.Minute)
+		open, err := w.Store.UnfinishedChores(t.Context())
+		if err != nil || len(open) != 1 {
+			t.Fatalf("%d chores, %v\n%s", len(open), err, w.Story())
+		}
+		w.Advance(time.Hour)
+		w.Fences["read"] = func() { <-time.After(26 * time.Second) }
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, _, err := w.Engine().LookChore(ctx, open[0].ID); err != nil {
+			t.Fatalf("nothing was stored: %v", err)
+		}
+		if c, err := w.Store.Chore(t.Context(), open[0].ID); err != nil || c.Revision <= open[0].Revision {
+			t.Errorf("revision %d, before %d, %v", c.Revision, open[0].Revision, err)
+		}
+	})
+}

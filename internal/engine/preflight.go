@@ -86,7 +86,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	case old.Address == "":
 		return w.preflightUnreachable(fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
 	}
-	facts, err := w.f.Hosts.Inspect(ctx, w.oldTarget())
+	facts, err := w.f.inspect(ctx, w.oldTarget())
 	if fleet.CodeOf(err) == fleet.CodeUnavailable && ctx.Err() == nil {
 		return w.preflightUnreachable(err)
 	}

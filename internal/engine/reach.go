@@ -12,7 +12,10 @@ import (
 // be decided about it.
 const reachLimit = 10 * time.Second
 
-// look and glance are the host's, within reachLimit. The caller tells a host
+// inspectLimit is the same for preflight's reading, which asks for more.
+const inspectLimit = 20 * time.Second
+
+// look, glance and inspect are the host's, within their limits. The caller tells a host
 // that hangs from a step that was ended by its own context.
 func (f *Fleet) look(ctx context.Context, t Target) (*fleet.HostReading, error) {
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
@@ -24,4 +27,10 @@ func (f *Fleet) glance(ctx context.Context, t Target) (*fleet.HostReading, error
 	ctx, cancel := context.WithTimeout(ctx, reachLimit)
 	defer cancel()
 	return f.Hosts.Glance(ctx, t)
+}
+
+func (f *Fleet) inspect(ctx context.Context, t Target) (*fleet.HostFacts, error) {
+	ctx, cancel := context.WithTimeout(ctx, inspectLimit)
+	defer cancel()
+	return f.Hosts.Inspect(ctx, t)
 }

@@ -70,9 +70,11 @@ func removeStray(ctx context.Context, r *errand) error {
 	if !ok || s.Op.Phase.Finished() {
 		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
 	}
-	out, err := step.run(ctx, w)
+	bounded, cancel := context.WithTimeout(ctx, step.limit)
+	defer cancel()
+	out, err := step.run(bounded, w)
 	if err != nil {
-		out, err = w.trouble(ctx, err)
+		out, err = w.trouble(bounded, err)
 	}
 	if err != nil {
 		return err

@@ -37,8 +37,8 @@ func (h hosts) reading(t engine.Target, vm *VM) *fleet.HostReading {
 	return r
 }
 
-func (h hosts) Inspect(_ context.Context, t engine.Target) (*fleet.HostFacts, error) {
-	if err := h.w.before("inspect"); err != nil {
+func (h hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts, error) {
+	if err := h.w.ask(ctx, "inspect"); err != nil {
 		return nil, err
 	}
 	vm, err := h.find(t)
