@@ -169,6 +169,21 @@ func TestAnOrphanIsFoundAndReportedOnce(t *testing.T) {
 	}
 }
 
+func TestAnOrphanIsDoubtfulIfGitLabWasOutOfReach(t *testing.T) {
+	w := enginetest.New("a")
+	w.Job("a", 1, 3*time.Minute)
+	w.Ask(fleet.KindDrain, "a")
+	w.Run(30 * time.Second)
+	w.GitLabDown = true
+	w.Run(90 * time.Second)
+	w.GitLabDown = false
+	w.Orphan("a", fleet.Job{ID: 99, StartedAt: w.Now()})
+	w.Run(time.Hour)
+	if story := w.Story(); strings.Count(story, "GitLab was out of reach at the time") != 1 || strings.Contains(story, "timeout; cancel and retry it") {
+		t.Errorf("a job that may have run is to be retried\n%s", story)
+	}
+}
+
 func TestAJobTakenAfterAnUndrainIsLeftAlone(t *testing.T) {
 	w := enginetest.New("a")
 	w.Ask(fleet.KindDrain, "a")

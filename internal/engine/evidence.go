@@ -96,7 +96,7 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 		defer cancel()
 	}
 	s.GitLab = w.f.GitLab.Read(ctx, w.op.OldSubject(), after)
-	if s.GitLab.Unknown != "" && !d.ExitSeenAt.IsZero() {
+	if s.GitLab.Unknown != "" && !d.OrderedAt.IsZero() {
 		d.GitLabUnsure = true
 	}
 	if s.GitLab.Unknown == "" || len(s.GitLab.Executing()) > 0 {

@@ -136,6 +136,15 @@ func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []flee
 	return found
 }
 
+// advice says what to do about an orphan. A job that ran while GitLab was out
+// of reach has an empty trace too, and would run twice (design.md section 6).
+func (s *watchState) advice() string {
+	if s.Unsure {
+		return "probably never reached it, but GitLab was out of reach at the time: see whether it did anything before you cancel and retry it"
+	}
+	return "never reached it: GitLab shows it running until its timeout; cancel and retry it"
+}
+
 // report says once what became of a job: an orphan never reached its runner
 // (empty trace, no container seen); any other was cut.
 func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error {
@@ -149,7 +158,7 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error
 	s.Known = append(s.Known, job.ID)
 	if empty && !slices.Contains(s.JobsSeen, job.ID) {
 		r.Observer.JobsOrphaned(r.c.Fleet, 1)
-		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and never reached it: GitLab shows it running until its timeout; cancel and retry it", job, r.c.Ref())
+		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
 		return nil
 	}
 	r.Observer.JobsCut(r.c.Fleet, 1)

@@ -118,10 +118,10 @@ type DrainState struct {
 	VerdictAt        time.Time   `json:"verdict_at,omitzero"` // when the evidence behind it was taken
 	Row              int         `json:"row,omitempty"`       // of table 4.2
 	Waiver           *Waiver     `json:"waiver,omitempty"`
-	Jobs             []Job       `json:"jobs,omitempty"`      // last known to be waited for
-	JobsSeen         []int64     `json:"jobs_seen,omitempty"` // had a container here: not orphans
-	GitLabUnsure     bool        `json:"gitlab_unsure,omitempty"`
-	Watches          int         `json:"watches,omitempty"` // orphan watches begun
+	Jobs             []Job       `json:"jobs,omitempty"`          // last known to be waited for
+	JobsSeen         []int64     `json:"jobs_seen,omitempty"`     // had a container here: not orphans
+	GitLabUnsure     bool        `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
+	Watches          int         `json:"watches,omitempty"`       // orphan watches begun
 	Leftovers        []Container `json:"leftovers,omitempty"`
 	LinksAt          time.Time   `json:"links_at,omitzero"` // when GitLab was last asked for links
 }
