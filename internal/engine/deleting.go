@@ -23,6 +23,9 @@ func deleting(ctx context.Context, w *work) (outcome, error) {
 		return outcome{}, l.listErr
 	}
 	mine := byID(l.list, w.op.Old.Instance)
+	if mine == nil && d.CalledAt.IsZero() {
+		w.lookAtOld(ctx, &l) // the provider may overlook it
+	}
 	switch {
 	case mine == nil && len(l.list) > 0 && d.IntentAt.IsZero():
 		return w.replaced("the provider lists instance " + l.list[0].ID + " under its name")
@@ -68,7 +71,7 @@ func (w *work) callDelete(ctx context.Context, mine *fleet.Instance, l lastLook)
 		return w.proofLost(lost)
 	}
 	d := &w.op.Delete
-	d.ProofAt = l.askedHost
+	d.ProofAt = l.provedAt
 	d.Attempt++
 	if d.IntentAt.IsZero() {
 		d.IntentAt = w.now()

@@ -11,6 +11,9 @@ func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot)
 	state := &w.op.Drain
 	state.Verdict, state.VerdictAt, state.Row = d.Verdict, w.now(), d.Row
 	w.fact(fleet.FactNote, "drained (row %d): %s", d.Row, d.Reason)
+	if s != nil && s.Host != nil {
+		state.Proof, state.VerdictAt = s.Host, s.Host.TakenAt
+	}
 	if s != nil {
 		if d.Verdict == fleet.VerdictDirty {
 			state.Leftovers = s.Host.Containers

@@ -62,7 +62,10 @@ func TestAHostThatHangsBeforeTheDeleteIsDrainedAnewAndGivenBack(t *testing.T) {
 		w := enginetest.New("a")
 		w.Job("a", 1, time.Minute)
 		id := w.Ask(fleet.KindRecreate, "a")
-		w.Fences["check"] = func() { w.Hang = map[string]bool{"look": true, "glance": true} }
+		w.Fences["check"] = func() {
+			w.Advance(2 * time.Second) // the proof is not fresh any more
+			w.Hang = map[string]bool{"look": true, "glance": true}
+		}
 		w.Run(59 * time.Second)
 		for _, phase := range []fleet.Phase{fleet.PhaseDraining, fleet.PhaseDeleting, fleet.PhaseDraining} {
 			lookWhile(t, w, id, phase, 200)

@@ -126,6 +126,7 @@ func TestARebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {
 	w := enginetest.New("a")
 	old := w.VM("a").ID
 	w.Fences["check"] = func() {
+		w.Advance(4 * time.Second) // a boot takes its time
 		w.Reboot("a")
 		w.Job("a", 43, time.Minute) // the runner came back and took a job
 	}

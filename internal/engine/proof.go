@@ -12,7 +12,7 @@ import (
 // here still holds (design.md section 5). lost says why it does not; "" = it
 // does. An error is of the store, or of a context that ended.
 func (w *work) prove(ctx context.Context, mine *fleet.Instance, l *lastLook) (lost string, err error) {
-	w.freshen(ctx, l)
+	w.lookAtOld(ctx, l)
 	switch v := w.op.Drain.Verdict; {
 	case v == fleet.VerdictOff:
 		if mine.Presence != fleet.PresenceOff {
@@ -84,6 +84,6 @@ func (w *work) proofLost(why string) (outcome, error) {
 	w.fact(fleet.FactWarning, "the delete did not happen: %s; the drain starts again", why)
 	d := &w.op.Drain
 	d.Verdict, d.VerdictAt, d.ExitSeenAt, d.LeftoversSince = "", time.Time{}, time.Time{}, time.Time{}
-	d.Waiver = nil
+	d.Waiver, d.Proof = nil, nil
 	return move(fleet.EventProofLost)
 }

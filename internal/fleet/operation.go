@@ -104,26 +104,27 @@ const (
 
 // DrainState is what a drain has learnt.
 type DrainState struct {
-	OrderedAt        time.Time   `json:"ordered_at,omitzero"` // just before the first stop order was given
-	StoppedAt        time.Time   `json:"stopped_at,omitzero"` // intake stopped, first time; the cap counts from here
-	Deadline         time.Time   `json:"deadline,omitzero"`   // absolute; read anew at each look
-	HardCap          time.Time   `json:"hard_cap,omitzero"`
-	UnreachableSince time.Time   `json:"unreachable_since,omitzero"`
-	ExitSeenAt       time.Time   `json:"exit_seen_at,omitzero"` // process first seen gone
-	LeftoversSince   time.Time   `json:"leftovers_since,omitzero"`
-	Overran          bool        `json:"overran,omitempty"`          // counted once
-	StoppedPastCap   bool        `json:"stopped_past_cap,omitempty"` // see Snapshot
-	EndedAt          time.Time   `json:"ended_at,omitzero"`          // SIGTERM was sent to end the jobs
-	Verdict          Verdict     `json:"verdict,omitempty"`
-	VerdictAt        time.Time   `json:"verdict_at,omitzero"` // when the evidence behind it was taken
-	Row              int         `json:"row,omitempty"`       // of table 4.2
-	Waiver           *Waiver     `json:"waiver,omitempty"`
-	Jobs             []Job       `json:"jobs,omitempty"`          // last known to be waited for
-	JobsSeen         []int64     `json:"jobs_seen,omitempty"`     // had a container here: not orphans
-	GitLabUnsure     bool        `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
-	Watches          int         `json:"watches,omitempty"`       // orphan watches begun
-	Leftovers        []Container `json:"leftovers,omitempty"`
-	LinksAt          time.Time   `json:"links_at,omitzero"` // when GitLab was last asked for links
+	OrderedAt        time.Time    `json:"ordered_at,omitzero"` // just before the first stop order was given
+	StoppedAt        time.Time    `json:"stopped_at,omitzero"` // intake stopped, first time; the cap counts from here
+	Deadline         time.Time    `json:"deadline,omitzero"`   // absolute; read anew at each look
+	HardCap          time.Time    `json:"hard_cap,omitzero"`
+	UnreachableSince time.Time    `json:"unreachable_since,omitzero"`
+	ExitSeenAt       time.Time    `json:"exit_seen_at,omitzero"` // process first seen gone
+	LeftoversSince   time.Time    `json:"leftovers_since,omitzero"`
+	Overran          bool         `json:"overran,omitempty"`          // counted once
+	StoppedPastCap   bool         `json:"stopped_past_cap,omitempty"` // see Snapshot
+	EndedAt          time.Time    `json:"ended_at,omitzero"`          // SIGTERM was sent to end the jobs
+	Verdict          Verdict      `json:"verdict,omitempty"`
+	VerdictAt        time.Time    `json:"verdict_at,omitzero"` // when the evidence behind it was taken
+	Proof            *HostReading `json:"proof,omitempty"`     // the reading behind the verdict, if a host gave it
+	Row              int          `json:"row,omitempty"`       // of table 4.2
+	Waiver           *Waiver      `json:"waiver,omitempty"`
+	Jobs             []Job        `json:"jobs,omitempty"`          // last known to be waited for
+	JobsSeen         []int64      `json:"jobs_seen,omitempty"`     // had a container here: not orphans
+	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
+	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
+	Leftovers        []Container  `json:"leftovers,omitempty"`
+	LinksAt          time.Time    `json:"links_at,omitzero"` // when GitLab was last asked for links
 }
 
 // Waiver lets a delete go on without a proof: which row, who, when.
