@@ -52,21 +52,22 @@ func check(spec fleet.Spec, in Intent) error {
 			return unknown("VM in fleet "+spec.Name, vm, spec.VMs)
 		}
 		if seen[vm] {
-			return fleet.Errorf(fleet.CodeInvalid, "VM %s/%s was named twice", spec.Name, vm)
+			return fleet.Errorf(fleet.CodeInvalid, "VM %s/%s was named twice", spec.Name, vm).WithHint("name each VM once")
 		}
 		seen[vm] = true
 	}
 	if in.Parallel < 0 {
-		return fleet.Errorf(fleet.CodeInvalid, "parallel %d is negative", in.Parallel)
+		return fleet.Errorf(fleet.CodeInvalid, "parallel %d is negative", in.Parallel).WithHint("leave it out for the fleet's max_unavailable, %d", spec.MaxUnavailable)
 	}
 	if in.NoDrain && in.Kind != fleet.KindDelete {
-		return fleet.Errorf(fleet.CodeInvalid, "no_drain goes with delete only, not with %s", in.Kind)
+		return fleet.Errorf(fleet.CodeInvalid, "no_drain goes with delete only, not with %s", in.Kind).
+			WithHint("leave it out; to replace a VM without a drain, ask for a delete with it, then for a create")
 	}
 	if in.Replace && in.Kind != fleet.KindCreate {
-		return fleet.Errorf(fleet.CodeInvalid, "recreate goes with create only, not with %s", in.Kind)
+		return fleet.Errorf(fleet.CodeInvalid, "recreate goes with create only, not with %s", in.Kind).WithHint("leave it out")
 	}
 	if in.Image != "" && !in.Kind.Creates() {
-		return fleet.Errorf(fleet.CodeInvalid, "a %s has no use for an image", in.Kind)
+		return fleet.Errorf(fleet.CodeInvalid, "a %s has no use for an image", in.Kind).WithHint("leave it out, or ask for a recreate or a create")
 	}
 	return evidenceFor(spec, in)
 }

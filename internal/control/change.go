@@ -51,7 +51,8 @@ func (c *Control) change(ctx context.Context, id string, by fleet.Actor, what st
 			return nil, err
 		}
 		if op.Phase.Finished() {
-			return nil, fleet.Errorf(fleet.CodeConflict, "%s has ended already: %s", op.ID, op.Phase)
+			return nil, fleet.Errorf(fleet.CodeConflict, "%s has ended already: %s", op.ID, op.Phase).
+				WithHint("`sluice op show %s` says how; ask anew if more is wanted", op.ID)
 		}
 		if err := apply(op); err != nil {
 			return nil, err
@@ -70,7 +71,8 @@ func (c *Control) change(ctx context.Context, id string, by fleet.Actor, what st
 			return nil, err
 		}
 		if err := c.Waker.Wake(ctx, op.ID); err != nil {
-			c.Log.WarnContext(ctx, "the engine was not woken; its sweep will find the operation", "op", op.ID, "error", err)
+			c.Log.WarnContext(ctx, "the engine was not woken; its sweep will find the operation",
+				"op", op.ID, "fleet", op.Fleet, "vm", op.VM, "error", err)
 		}
 		return op, nil
 	}

@@ -81,7 +81,7 @@ func (w *work) after(ctx context.Context) {
 	}
 	for _, c := range w.chores {
 		if err := w.Waker.WakeChore(ctx, c.ID); err != nil {
-			w.Log.WarnContext(ctx, "a chore was not woken; the sweep will find it", "op", w.op.ID, "chore", c.ID, "error", err)
+			w.Log.WarnContext(ctx, "a chore was not woken; the sweep will find it", "op", w.op.ID, "fleet", w.op.Fleet, "vm", w.op.VM, "chore", c.ID, "error", err)
 		}
 	}
 	w.before = clone(w.op)

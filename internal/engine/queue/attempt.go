@@ -32,7 +32,7 @@ func (q *Queue) attempt(ctx context.Context, about subject, look look) error {
 			return ctx.Err() // River knows its own stop and does not count it
 		case err != nil:
 			wait = q.desk.failed(about)
-			q.Log.WarnContext(ctx, "a look failed; it is repeated", about.kind, about.id, "error", err, "in", wait)
+			q.Log.WarnContext(ctx, "a look failed; it is repeated", about.key(), about.id, "error", err, "in", wait)
 		default:
 			q.desk.recovered(about)
 		}
@@ -55,13 +55,13 @@ func (q *Queue) lookOnce(ctx context.Context, about subject, look look) (wait ti
 	defer cancel()
 	defer func() {
 		if cause := recover(); cause != nil {
-			q.Log.ErrorContext(ctx, "a look panicked", about.kind, about.id, "panic", cause, "stack", string(debug.Stack()))
+			q.Log.ErrorContext(ctx, "a look panicked", about.key(), about.id, "panic", cause, "stack", string(debug.Stack()))
 			wait, done, err = 0, false, fleet.Errorf(fleet.CodeInternal, "%s %s: a look panicked: %v", about.kind, about.id, cause)
 		}
 	}()
 	wait, done, err = look(ctx, about.id)
 	if done && err != nil {
-		q.Log.WarnContext(ctx, "a look ended for good", about.kind, about.id, "error", err)
+		q.Log.WarnContext(ctx, "a look ended for good", about.key(), about.id, "error", err)
 	}
 	return wait, done, err
 }

@@ -17,6 +17,14 @@ type subject struct {
 	id   string
 }
 
+// key is the subject's key in a log line.
+func (s subject) key() string {
+	if s.kind == "operation" {
+		return "op"
+	}
+	return s.kind
+}
+
 // place is one attempt that is running now. A poke makes it look again.
 type place struct {
 	poke chan struct{} // holds one

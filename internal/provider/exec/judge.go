@@ -135,5 +135,5 @@ func (p *Provider) noteJunk(ctx context.Context, req request, err error, end end
 	if err == nil || errors.Is(err, errEmpty) {
 		return
 	}
-	p.log.WarnContext(ctx, "the answer of a command was not used", "fleet", req.Fleet, "vm", req.VM, "verb", string(req.Verb), "error", p.mask(err.Error()), "file", end.log)
+	p.log.WarnContext(ctx, "the answer of a command was not used", "fleet", req.Fleet, "vm", req.VM, "verb", string(req.Verb), "op", req.Operation, "error", p.mask(err.Error()), "file", end.log)
 }

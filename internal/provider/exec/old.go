@@ -21,7 +21,7 @@ func (p *Provider) removeOld() {
 				continue
 			}
 			if err := os.RemoveAll(dir); err != nil {
-				p.log.Warn("an old session cannot be removed", "fleet", p.cfg.Fleet, "directory", dir, "error", err.Error())
+				p.log.Warn("an old session cannot be removed", "fleet", p.cfg.Fleet, "vm", vm.Name(), "directory", dir, "error", err.Error())
 			}
 		}
 	}

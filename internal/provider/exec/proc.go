@@ -21,9 +21,9 @@ type process struct {
 
 // stat is what matters of /proc/PID/stat (proc(5)).
 type stat struct {
-	pid, session int
-	start        uint64
-	dead         bool // a zombie, or being removed
+	session int
+	start   uint64 // clock ticks since boot
+	dead    bool   // a zombie, or being removed
 }
 
 func bootID() (string, error) {
@@ -69,7 +69,7 @@ func parseStat(pid int, raw string) (stat, error) {
 	if err != nil {
 		return stat{}, fmt.Errorf("/proc/%d/stat: start time: %w", pid, err)
 	}
-	return stat{pid: pid, session: sid, start: ticks, dead: strings.ContainsAny(fields[state], "ZXx")}, nil
+	return stat{session: sid, start: ticks, dead: strings.ContainsAny(fields[state], "ZXx")}, nil
 }
 
 func cutLast(text, separator string) (before, after string, found bool) {

@@ -136,7 +136,7 @@ func (p *Provider) noState(vm string, err error) error {
 func (p *Provider) expire(ctx context.Context, s *session, why string) error {
 	p.log.WarnContext(ctx, "ending a command", "fleet", p.cfg.Fleet, "vm", s.VM, "verb", string(s.Act), "op", s.Operation, "reason", why)
 	if err := writeDurable(s.path(fileEnded), []byte(why+"\n")); err != nil {
-		p.log.WarnContext(ctx, "the reason for ending a command cannot be recorded", "vm", s.VM, "error", err.Error())
+		p.log.WarnContext(ctx, "the reason for ending a command cannot be recorded", "fleet", p.cfg.Fleet, "vm", s.VM, "op", s.Operation, "error", err.Error())
 	}
 	return p.endSession(ctx, s, endGrace)
 }
