@@ -59,13 +59,15 @@ func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 	}
 }
 
-// inherit hands on what an undrain must know of the drain that it ends.
+// inherit hands on what the successor must know of the intake that it answers
+// for from now on. The stop of a drain that an undrain ends is the undrain's to
+// watch for orphans; a new drain has a stop, and a cap, of its own.
 func inherit(to *fleet.Operation, from fleet.Operation) {
-	if to.Kind != fleet.KindUndrain {
-		return
+	to.Old, to.OldAddr, to.OldKeys, to.Order, to.WasDown = from.Old, from.OldAddr, from.OldKeys, from.Order, from.WasDown
+	to.Drain = fleet.DrainState{JobsSeen: from.Drain.JobsSeen}
+	if to.Kind == fleet.KindUndrain {
+		to.Drain.OrderedAt, to.Drain.StoppedAt = from.Drain.OrderedAt, from.Drain.StoppedAt
 	}
-	to.Old, to.OldAddr, to.OldKeys, to.Order = from.Old, from.OldAddr, from.OldKeys, from.Order
-	to.Drain = fleet.DrainState{OrderedAt: from.Drain.OrderedAt, StoppedAt: from.Drain.StoppedAt, JobsSeen: from.Drain.JobsSeen}
 }
 
 // supersede ends an operation in favour of another that takes over its VM as

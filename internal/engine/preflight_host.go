@@ -22,7 +22,9 @@ func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outco
 		reading.Subject.SystemID = facts.SystemIDs[0]
 	}
 	w.op.Old.BootID, w.op.Old.SystemID = reading.Subject.BootID, reading.Subject.SystemID
-	w.op.WasDown = reading.Unit.Stopped()
+	if w.op.Order.Verb == "" { // else it took over a VM that Sluice itself had stopped
+		w.op.WasDown = reading.Unit.Stopped()
+	}
 	never, err := w.preflightManager(ctx, facts)
 	if err != nil {
 		return outcome{}, err

@@ -113,12 +113,15 @@ var phaseTable = []Arrow{
 		KindRecreate: PhasePreflight, KindDelete: PhasePreflight, KindCreate: PhasePreflight,
 		KindDrain: PhasePreflight, KindUndrain: PhaseRestoring,
 	}, GuardNone},
+	// What took over from a restore answers for the intake from the beginning.
+	{PhaseQueued, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete, KindDrain, KindUndrain), GuardBeforeIntent},
 	{PhaseQueued, EventFail, all(PhaseFailed, Kinds()...), GuardUntouched},
 	{PhaseQueued, EventCancel, all(PhaseCanceled, Kinds()...), GuardUntouched},
 
 	{PhasePreflight, EventChecked, map[Kind]Phase{
 		KindRecreate: PhaseDraining, KindDelete: PhaseDraining, KindDrain: PhaseDraining, KindCreate: PhaseCreating,
 	}, GuardNone},
+	{PhasePreflight, EventRestore, all(PhaseRestoring, KindRecreate, KindDelete, KindDrain), GuardBeforeIntent},
 	{PhasePreflight, EventFail, all(PhaseFailed, KindRecreate, KindDelete, KindCreate, KindDrain), GuardUntouched},
 	{PhasePreflight, EventCancel, all(PhaseCanceled, KindRecreate, KindDelete, KindCreate, KindDrain), GuardUntouched},
 

@@ -39,7 +39,7 @@ func lawful(at Position, event Event) Phase {
 	switch {
 	case event == EventProofLost && at.Phase == PhaseDeleting:
 		return PhaseDraining
-	case event == EventRestore && oldVM && !at.Intent:
+	case event == EventRestore && (oldVM || (start && at.Kind.restores())) && !at.Intent:
 		return PhaseRestoring
 	case event == EventReplaced && (restoring || (oldVM && !at.Intent)):
 		return PhaseFailed
