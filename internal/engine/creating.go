@@ -155,7 +155,7 @@ func (w *work) createFailed(ctx context.Context, err error) (outcome, error) {
 		return w.backoff(err)
 	}
 	if w.op.Kind == fleet.KindCreate {
-		return failed(w, err)
+		return w.fail(err)
 	}
 	w.op.Held = true
 	w.remember(err)

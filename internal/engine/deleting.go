@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -94,7 +95,7 @@ func (w *work) delete(ctx context.Context) (outcome, error) {
 	if err != nil {
 		return w.deleteFailed(ctx, err)
 	}
-	d.CalledAt, d.Refused = first(d.CalledAt, w.now()), 0
+	d.CalledAt = first(d.CalledAt, w.now())
 	if progress.Done {
 		d.Done = true
 		return again()
@@ -132,7 +133,7 @@ func (w *work) deleteFailed(ctx context.Context, err error) (outcome, error) {
 	w.fact(fleet.FactWarning, "the provider refused the delete of instance %s, which is still up: the way back is open again", w.op.Old.Instance)
 	w.op.Delete = fleet.DeleteState{Attempt: w.op.Delete.Attempt}
 	w.op.Drain.Waiver = nil
-	return failed(w, err)
+	return w.fail(err)
 }
 
 // confirmAbsence waits until every dependent is gone, then moves on.
@@ -142,14 +143,13 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 		if err != nil {
 			return outcome{}, err
 		}
-		w.op.Delete.Remaining = left
 		if len(left) > 0 && w.op.Delete.CalledAt.IsZero() {
 			if back, err := w.cameBack(ctx); back || err != nil {
 				return outcome{}, err
 			}
 		}
 		if len(left) > 0 {
-			w.waitsFor("still there: "+list(left), time.Time{}, "")
+			w.waitsFor("still there: "+strings.Join(left, ", "), time.Time{}, "")
 			return wait(pollPause(w.now().Sub(first(w.op.Delete.CalledAt, w.op.PhaseSince))))
 		}
 	}
@@ -193,15 +193,4 @@ func detail(what, words string) string {
 		return what
 	}
 	return what + ": " + words
-}
-
-func list(names []string) string {
-	text := ""
-	for i, n := range names {
-		if i > 0 {
-			text += ", "
-		}
-		text += n
-	}
-	return text
 }

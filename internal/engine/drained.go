@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -9,14 +10,13 @@ import (
 // drained ends the drain with a proof, or with nothing to drain.
 func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot) (outcome, error) {
 	state := &w.op.Drain
-	state.Verdict, state.VerdictAt, state.Row = d.Verdict, w.now(), d.Row
+	state.Verdict, state.VerdictAt = d.Verdict, w.now()
 	w.fact(fleet.FactNote, "drained (row %d): %s", d.Row, d.Reason)
 	if s != nil && s.Host != nil {
 		state.Proof, state.VerdictAt = s.Host, s.Host.TakenAt
 	}
 	if s != nil {
 		if d.Verdict == fleet.VerdictDirty {
-			state.Leftovers = s.Host.Containers
 			w.fact(fleet.FactWarning, "containers were left behind: %s", d.Reason)
 		}
 		if d.CutByOthers {
@@ -43,21 +43,12 @@ func (w *work) drainEnded(ctx context.Context) (outcome, error) {
 // cut records jobs that ended because their VM went away, each once.
 func (w *work) cut(jobs []fleet.Job, how string) {
 	for _, job := range jobs {
-		if hasJob(w.op.CutJobs, job.ID) {
+		if slices.ContainsFunc(w.op.CutJobs, func(known fleet.Job) bool { return known.ID == job.ID }) {
 			continue
 		}
 		w.op.CutJobs = append(w.op.CutJobs[:len(w.op.CutJobs):len(w.op.CutJobs)], job)
 		w.fact(fleet.FactCut, "%s on %s was cut: %s", job, w.op.Ref(), how)
 	}
-}
-
-func hasJob(list []fleet.Job, id int64) bool {
-	for _, job := range list {
-		if job.ID == id {
-			return true
-		}
-	}
-	return false
 }
 
 // proceed leaves the drain under a waiver, because a policy says so. The jobs

@@ -30,7 +30,6 @@ func draining(ctx context.Context, w *work) (outcome, error) {
 }
 
 func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
-	w.op.Drain.Row = d.Row
 	if d.Overran && !w.op.Drain.Overran {
 		w.op.Drain.Overran = true
 		w.fact(fleet.FactWarning, "overrun: %s; policy %s", d.Reason, s.Policy.OnOverrun)
@@ -52,7 +51,7 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
 			return wait(5 * time.Second)
 		}
-		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason).
+		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason).
 			WithHint("intake is given back; ask again once that is mended, or with another policy"))
 	case fleet.ActConflict:
 		return w.replaced(d.Reason)
@@ -131,7 +130,7 @@ func (w *work) notStopped(err error) (outcome, error) {
 		return wait(time.Second)
 	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
 		w.op.Order = fleet.Order{} // the host refused the order: nothing was done under it
-		return failed(w, err)
+		return w.fail(err)
 	case code == fleet.CodeConflict:
 		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
 		return wait(2 * time.Second)

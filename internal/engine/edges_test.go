@@ -115,7 +115,7 @@ func TestASecondMachineThatCameLateIsDrainedAndDeleted(t *testing.T) {
 	}
 	kept := w.Op(id).Create.New.Instance
 	twin := w.Twin("a", id)
-	w.Job2(twin, 77, 2*time.Minute)
+	w.JobOn(twin, 77, 2*time.Minute)
 	w.Run(time.Hour)
 	replaced(t, w, id, "a", old)
 	if got := w.VM("a").ID; got != kept {

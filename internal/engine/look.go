@@ -19,10 +19,9 @@ type outcome struct {
 	wait  time.Duration // > 0: nothing to do until then
 }
 
-func move(event fleet.Event) (outcome, error)    { return outcome{event: event}, nil }
-func wait(d time.Duration) (outcome, error)      { return outcome{wait: d}, nil }
-func again() (outcome, error)                    { return outcome{}, nil }
-func failed(w *work, err error) (outcome, error) { return w.fail(err) }
+func move(event fleet.Event) (outcome, error) { return outcome{event: event}, nil }
+func wait(d time.Duration) (outcome, error)   { return outcome{wait: d}, nil }
+func again() (outcome, error)                 { return outcome{}, nil }
 
 // steps is the engine's side of the phase table.
 var steps = map[fleet.Phase]step{

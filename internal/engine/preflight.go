@@ -125,13 +125,13 @@ func (w *work) preflightUnreachable(err error) (outcome, error) {
 		w.waive(fleet.VerdictUnreachable, 2, "policy unreachable=proceed")
 		return move(fleet.EventChecked)
 	default:
-		return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s: the host could not be reached for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
+		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s: the host could not be reached for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
 			WithHint("nothing was touched; mend the access (`sluice doctor %s`), or ask with unreachable=proceed", w.op.Fleet))
 	}
 }
 
 // waive lets the operation go on without a proof.
 func (w *work) waive(v fleet.Verdict, row int, by string) {
-	w.op.Drain.Verdict, w.op.Drain.VerdictAt, w.op.Drain.Row = v, w.now(), row
+	w.op.Drain.Verdict, w.op.Drain.VerdictAt = v, w.now()
 	w.op.Drain.Waiver = &fleet.Waiver{Verdict: v, Row: row, By: by, At: w.now()}
 }

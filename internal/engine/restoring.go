@@ -143,7 +143,6 @@ func (w *work) release(ctx context.Context, r *fleet.HostReading) (outcome, erro
 	if err != nil {
 		return outcome{}, err
 	}
-	w.op.Restore.Released = w.now()
 	return w.restored(ctx, after)
 }
 

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -23,7 +24,7 @@ func (w *work) findStrays(ctx context.Context, list []fleet.Instance) error {
 		return err
 	}
 	for _, m := range ours {
-		if m.ID == w.op.Create.New.Instance || hasRef(w.op.Strays, m.ID) {
+		if m.ID == w.op.Create.New.Instance || slices.Contains(w.op.Strays, m.ID) {
 			continue
 		}
 		c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
@@ -35,15 +36,6 @@ func (w *work) findStrays(ctx context.Context, list []fleet.Instance) error {
 		w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
 	}
 	return nil
-}
-
-func hasRef(list []string, id string) bool {
-	for _, have := range list {
-		if have == id {
-			return true
-		}
-	}
-	return false
 }
 
 func (w *work) strayOperation(m fleet.Instance) fleet.Operation {

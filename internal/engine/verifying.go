@@ -50,7 +50,7 @@ func (w *work) notYet(reason string, pause time.Duration) (outcome, error) {
 	}
 	vm.Incarnation, vm.Address = w.op.Create.New, w.op.Create.NewAddr
 	vm.Missing, vm.Failed, vm.UpdatedAt = false, true, w.now()
-	return failed(w, fleet.Errorf(fleet.CodeUnavailable, "%s did not serve within %s: %s", w.op.Ref(), w.f.GateOnline, reason).
+	return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s did not serve within %s: %s", w.op.Ref(), w.f.GateOnline, reason).
 		WithHint("instance %s stays for inspection and counts as not serving; `sluice recreate %s` tries again", w.op.Create.New.Instance, w.op.Ref()))
 }
 

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -94,12 +95,7 @@ func isRunner(argv []string) bool {
 	if base != "gitlab-runner" && base != "gitlab-ci-multi-runner" {
 		return false
 	}
-	for _, arg := range argv[1:] {
-		if arg == "run" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(argv[1:], "run")
 }
 
 func refuseSudo(vm Ref, s HostSettings, f *HostFacts) *Error {

@@ -117,14 +117,12 @@ type DrainState struct {
 	Verdict          Verdict      `json:"verdict,omitempty"`
 	VerdictAt        time.Time    `json:"verdict_at,omitzero"` // when the evidence behind it was taken
 	Proof            *HostReading `json:"proof,omitempty"`     // the reading behind the verdict, if a host gave it
-	Row              int          `json:"row,omitempty"`       // of table 4.2
 	Waiver           *Waiver      `json:"waiver,omitempty"`
 	Jobs             []Job        `json:"jobs,omitempty"`          // last known to be waited for
 	JobsSeen         []int64      `json:"jobs_seen,omitempty"`     // had a container here: not orphans
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
 	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
-	Leftovers        []Container  `json:"leftovers,omitempty"`
-	LinksAt          time.Time    `json:"links_at,omitzero"` // when GitLab was last asked for links
+	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
 }
 
 // Waiver lets a delete go on without a proof: which row, who, when.
@@ -137,13 +135,11 @@ type Waiver struct {
 
 // DeleteState is what a delete has done.
 type DeleteState struct {
-	IntentAt  time.Time `json:"intent_at,omitzero"` // committed before the call: the way back is closed
-	ProofAt   time.Time `json:"proof_at,omitzero"`  // of the evidence behind the present intent
-	Attempt   int       `json:"attempt,omitempty"`
-	CalledAt  time.Time `json:"called_at,omitzero"` // the call of this attempt was answered
-	Done      bool      `json:"done,omitempty"`     // the provider says that it has ended
-	Refused   int       `json:"refused,omitempty"`  // definite refusals in a row
-	Remaining []string  `json:"remaining,omitempty"`
+	IntentAt time.Time `json:"intent_at,omitzero"` // committed before the call: the way back is closed
+	ProofAt  time.Time `json:"proof_at,omitzero"`  // of the evidence behind the present intent
+	Attempt  int       `json:"attempt,omitempty"`
+	CalledAt time.Time `json:"called_at,omitzero"` // the call of this attempt was answered
+	Done     bool      `json:"done,omitempty"`     // the provider says that it has ended
 }
 
 // CreateState is what a create has planned and done.
@@ -168,10 +164,9 @@ type VerifyState struct {
 
 // RestoreGoal says how an operation ends once intake is restored.
 type RestoreGoal struct {
-	Event     Event     `json:"event,omitempty"`      // EventFail, EventCancel; "" for an undrain
-	StartedAt time.Time `json:"started_at,omitzero"`  // the start order was obeyed
-	OpenAt    time.Time `json:"open_at,omitzero"`     // intake was seen open again
-	Released  time.Time `json:"released_at,omitzero"` // the drop-in was removed
+	Event     Event     `json:"event,omitempty"`     // EventFail, EventCancel; "" for an undrain
+	StartedAt time.Time `json:"started_at,omitzero"` // the start order was obeyed
+	OpenAt    time.Time `json:"open_at,omitzero"`    // intake was seen open again
 }
 
 // Prepared is a stored create request: everything that a create needs,

@@ -2,6 +2,7 @@ package fleet
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -103,11 +104,9 @@ func (p DrainPolicy) String() string {
 // Registration says what stands behind a fleet's VMs in GitLab.
 type Registration string
 
-// The registrations. Only RegistrationFleet is built so far.
-const (
-	RegistrationFleet      Registration = "fleet"      // one runner entry, one shared token
-	RegistrationIndividual Registration = "individual" // one entry per VM
-)
+// RegistrationFleet is one runner entry with one shared token: the only one so
+// far.
+const RegistrationFleet Registration = "fleet"
 
 // Spec is what the engine must know of a fleet beyond its adapters.
 type Spec struct {
@@ -134,11 +133,4 @@ type HostSettings struct {
 }
 
 // Has says whether vm is a member of the fleet.
-func (s Spec) Has(vm string) bool {
-	for _, name := range s.VMs {
-		if name == vm {
-			return true
-		}
-	}
-	return false
-}
+func (s Spec) Has(vm string) bool { return slices.Contains(s.VMs, vm) }

@@ -15,8 +15,8 @@ func (w *World) Twin(name, operation string) string {
 	return vm.ID
 }
 
-// Job2 lets a job run on a machine by id.
-func (w *World) Job2(id string, job int64, length time.Duration) {
+// JobOn lets a job run on a machine by id.
+func (w *World) JobOn(id string, job int64, length time.Duration) {
 	for _, vm := range w.VMs {
 		if vm.ID == id {
 			vm.Busy, vm.BusyUntil = job, w.now.Add(length)

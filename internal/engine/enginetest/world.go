@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -36,7 +34,6 @@ type World struct {
 	NoGitLab     bool
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
-	Late         map[string]bool    // creates whose machine appears only at the next one
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
 	Blind        map[int]bool       // which describes list nothing, counted from 1
 	Calls        map[string]int
@@ -73,7 +70,7 @@ func New(names ...string) *World {
 	w := &World{
 		now:    time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC),
 		Points: &Points{}, Meter: &Meter{}, BootDelay: 20 * time.Second, DeleteDelay: 5 * time.Second,
-		Refuse: map[string][]error{}, Lose: map[string]int{}, Late: map[string]bool{},
+		Refuse: map[string][]error{}, Lose: map[string]int{},
 		Calls: map[string]int{}, Fences: map[string]func(){},
 	}
 	w.Store = NewStore(w.Points)
@@ -260,8 +257,5 @@ func (w *World) answer(call string) error {
 	}
 	return nil
 }
-
-// CallNames lists the port calls made so far.
-func (w *World) CallNames() []string { return slices.Sorted(maps.Keys(w.Calls)) }
 
 type noWaker struct{}
