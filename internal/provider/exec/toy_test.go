@@ -300,7 +300,22 @@ func newProvider(t *testing.T, cfg Config) *Provider {
 func newLab(t *testing.T) (*toy, *Provider) {
 	t.Helper()
 	w := newToy(t)
-	return w, newProvider(t, w.config(t, t.TempDir()))
+	p := newProvider(t, w.config(t, t.TempDir()))
+	t.Cleanup(func() { w.leave(t, p) })
+	return w, p
+}
+
+// leave waits for what still runs: its files must not come after the removal
+// of the directory that they belong in.
+func (w *toy) leave(t *testing.T, p *Provider) {
+	w.HoldActs(t, false)
+	vms, _ := os.ReadDir(filepath.Join(p.fleetDir(), "vms"))
+	for _, vm := range vms {
+		eventually(t, "the commands of "+vm.Name()+" to end", func() bool {
+			running, err := p.running(context.Background(), vm.Name())
+			return err != nil || len(running) == 0
+		})
+	}
 }
 
 func createOrder(vm string, attempt int) engine.CreateOrder {
