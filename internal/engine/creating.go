@@ -36,7 +36,7 @@ func creating(ctx context.Context, w *work) (outcome, error) {
 }
 
 // gitlabTime is GitLab's own clock: what contacts it later is new. Zero = not
-// known, and then only a new manager id or system_id is.
+// known; the gate then reckons it from GitLab's next answer.
 func (w *work) gitlabTime(ctx context.Context) time.Time {
 	if w.f.GitLab == nil {
 		return time.Time{}

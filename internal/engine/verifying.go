@@ -82,9 +82,12 @@ func word(state string) string {
 
 // verifyManager wants a manager that is new by GitLab's own clock, and online.
 func (w *work) verifyManager(ctx context.Context) (outcome, error) {
-	managers, _, err := w.f.GitLab.Managers(ctx)
+	managers, at, err := w.f.GitLab.Managers(ctx)
 	if err != nil {
 		return w.notYet("GitLab does not answer: "+text(err), 2*time.Second)
+	}
+	if c := &w.op.Create; c.GitLabAt.IsZero() && !at.IsZero() { // it did not answer then
+		c.GitLabAt = at.Add(c.Began.Sub(w.now()))
 	}
 	for _, m := range managers {
 		if m.SystemID != w.op.Create.New.SystemID {
