@@ -85,6 +85,9 @@ func (r *errand) mayRemove(ctx context.Context, s *deregisterState) (why string,
 			}
 		}
 	}
+	if busy, err := r.busyVMs(ctx); err != nil || busy[r.c.Ref()] {
+		return "", false, err // it may be made anew with the same system_id
+	}
 	open, err := r.Store.UnfinishedChores(ctx)
 	if err != nil {
 		return "", false, err
