@@ -15,6 +15,9 @@ type strayState struct {
 	Op fleet.Operation `json:"op"`
 }
 
+// strayPause is how long a stray rests that could not be drained.
+const strayPause = time.Minute
+
 // findStrays looks for further instances that our own operations made under
 // this VM's name: late successes of attempts that were given up. The stored
 // one is kept; each other is drained and then deleted by id (promise 3).
@@ -75,10 +78,25 @@ func removeStray(ctx context.Context, r *errand) error {
 	if err != nil {
 		return err
 	}
-	if s.Op.Phase.Finished() {
+	if s.Op.Phase == fleet.PhaseSucceeded {
 		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
 	}
+	if s.Op.Phase.Finished() {
+		return r.strayAgain(&s)
+	}
 	return r.keep(&s, r.now().Add(pause))
+}
+
+// strayAgain begins anew: a second VM of one name is never left as it is.
+func (r *errand) strayAgain(s *strayState) error {
+	op := s.Op
+	r.fact(fleet.FactWarning, "the second instance %s of %s is still there: %s", op.Old.Instance, r.c.Ref(), op.ErrMessage)
+	s.Op = fleet.Operation{
+		ID: op.ID, Fleet: op.Fleet, VM: op.VM, Kind: op.Kind, Phase: fleet.PhaseDraining, Request: op.Request,
+		CreatedAt: op.CreatedAt, UpdatedAt: r.now(), PhaseSince: r.now(),
+		Old: fleet.Incarnation{Instance: op.Old.Instance}, OldAddr: op.OldAddr, OldKeys: op.OldKeys,
+	}
+	return r.keep(s, r.now().Add(strayPause))
 }
 
 // commitStray stores the small operation where it lives: in the chore's row.
