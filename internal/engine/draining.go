@@ -96,7 +96,9 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 		boot = s.Host.Subject.BootID
 	}
 	if w.op.Drain.StoppedAt.IsZero() {
-		w.op.Drain.OrderedAt = w.now() // a job started since may be the stop's orphan
+		// A job started since may be the stop's orphan, also where the answer to
+		// the stop was lost.
+		w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
 	}
 	if err := w.order(ctx, fleet.OrderStop, boot); err != nil {
 		return outcome{}, storeError{err}
