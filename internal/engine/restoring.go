@@ -108,7 +108,8 @@ func (w *work) leaveDown(ctx context.Context, r *fleet.HostReading) (outcome, er
 	if !r.DropIn.Present && w.outnumbered() {
 		return w.restored(ctx, r)
 	}
-	if r.DropIn.Present && !r.Unit.Stopped() {
+	started := r.Unit.ActiveState == "active" && r.Unit.MainPID != 0 // by somebody else
+	if r.DropIn.Present && !r.Unit.Stopped() && !started {
 		return w.restoreWaits("the unit is "+word(r.Unit.ActiveState)+"; it was down before", time.Second)
 	}
 	return w.release(ctx, r)
