@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -29,6 +30,7 @@ func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outco
 	if err != nil {
 		return outcome{}, err
 	}
+	w.op.Drain.Verdict, w.op.Drain.VerdictAt = "", time.Time{} // an earlier look's is out of date
 	if never {
 		w.op.Drain.Verdict, w.op.Drain.VerdictAt = fleet.VerdictNever, w.now()
 		w.fact(fleet.FactNote, "no runner runs on %s and GitLab knows no manager of it: there is nothing to drain", w.op.Ref())
