@@ -77,12 +77,15 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
 	suspects := s.suspects(reading, vm.OpenedAt)
+	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		if err := r.report(ctx, &s, job); err != nil {
+		if err := r.report(ctx, &s, job); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
+			s.Known = append(s.Known, job.ID)
+			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
+		} else if err != nil {
 			return err
 		}
 	}
-	age := r.now().Sub(s.ExitAt)
 	switch {
 	case !usable(reading) || len(suspects) > 0:
 		s.Clean = 0

@@ -81,7 +81,9 @@ func (g gitlab) Runner(context.Context) (engine.RunnerInfo, error) {
 	return engine.RunnerInfo{ID: g.w.Spec.RunnerID}, nil
 }
 
-func (g gitlab) TraceEmpty(context.Context, fleet.Job) (bool, error) { return true, nil }
+func (g gitlab) TraceEmpty(context.Context, fleet.Job) (bool, error) {
+	return true, g.w.before("trace")
+}
 
 type registrar struct{ w *World }
 
