@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -18,6 +19,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if err := flag.Set("test.parallel", "6"); err != nil { // the scripts mostly wait
+		panic(err)
+	}
 	testscript.Main(m, map[string]func(){"sluice": program, "toycloud": toycloud})
 }
 
