@@ -81,7 +81,7 @@ func (w *work) callDelete(ctx context.Context, mine *fleet.Instance, l lastLook)
 	if err := w.save(ctx); err != nil {
 		return outcome{}, storeError{err}
 	}
-	if w.now().Sub(d.ProofAt) > fleet.ProofAge {
+	if !within(d.ProofAt, w.now(), fleet.ProofAge) {
 		return again() // proof or commit were slow: prove again
 	}
 	return w.delete(ctx)

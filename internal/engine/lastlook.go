@@ -41,7 +41,7 @@ func (w *work) lookAtOld(ctx context.Context, l *lastLook) {
 	case fleet.VerdictOff, fleet.VerdictAbsent, fleet.VerdictUnreachable:
 		return // the host has no word in these
 	case fleet.VerdictDrained, fleet.VerdictDirty:
-		if w.op.Delete.IntentAt.IsZero() && l.provedAt.Sub(d.VerdictAt) <= proofFresh {
+		if w.op.Delete.IntentAt.IsZero() && within(d.VerdictAt, l.provedAt, proofFresh) {
 			l.host, l.provedAt = d.Proof, d.VerdictAt
 		}
 	default:
@@ -49,6 +49,12 @@ func (w *work) lookAtOld(ctx context.Context, l *lastLook) {
 	if l.host == nil {
 		l.host, l.hostErr = w.f.glance(ctx, w.oldTarget())
 	}
+}
+
+// within says whether then was at most age before now. What lies in the future
+// was taken before the clock was set back, nobody knows how long ago.
+func within(then, now time.Time, age time.Duration) bool {
+	return !then.After(now) && now.Sub(then) <= age
 }
 
 // answers says whether the old incarnation's own host was reached.
