@@ -152,10 +152,10 @@ type Store interface {
 	// UpdateOperation stores op, raises its Revision, appends the facts, updates
 	// the VM if vm is not nil, and adds the chores, all in one transaction.
 	UpdateOperation(ctx context.Context, op *fleet.Operation, facts []fleet.Fact, vm *fleet.VM, chores []fleet.Chore) error
-	// Admit moves a queued operation to its next phase if fewer than budget of
-	// the fleet's other VMs are not serving, or if its own VM is not serving
+	// Admit moves a queued operation to its next phase if fewer than budget.Room
+	// of the fleet's other VMs are not serving, or if its own VM is not serving
 	// already; oldest first. False = it has to wait; why says for whom.
-	Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (ok bool, why string, err error)
+	Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget fleet.Budget, at time.Time) (ok bool, why string, err error)
 	// NextOrder raises the VM's order number and yields it.
 	NextOrder(ctx context.Context, ref fleet.Ref) (int64, error)
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)

@@ -106,6 +106,9 @@ func (w *work) refuseClone(ctx context.Context) error {
 			return storeError{err}
 		}
 		for _, other := range vms {
+			if !w.Fleets[name].Has(other.VM) {
+				continue // taken out of the configuration, perhaps to give it another name
+			}
 			if other.Ref != w.op.Ref() && other.SystemID == w.op.Old.SystemID && !other.Missing {
 				return fleet.Errorf(fleet.CodeConflict, "%s and %s have the same system_id %s: GitLab cannot tell them apart", w.op.Ref(), other.Ref, other.SystemID).
 					WithHint("give each VM its own machine-id (an image must ship an empty /etc/machine-id and no .runner_system_id), then recreate one of them with delete --no-drain and create")

@@ -18,9 +18,9 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	budget := max(w.f.MaxUnavailable, w.op.Request.Parallel, 1)
+	budget := fleet.Budget{Room: max(w.f.MaxUnavailable, w.op.Request.Parallel, 1), Members: w.f.VMs}
 	if !w.op.Kind.Drains() {
-		budget = math.MaxInt32
+		budget.Room = math.MaxInt32
 	}
 	ok, why, err := w.Store.Admit(ctx, w.op, next, budget, w.now())
 	if err != nil {

@@ -101,6 +101,14 @@ func (p DrainPolicy) String() string {
 	return fmt.Sprintf("cap %s, then %s", p.Cap, p.OnOverrun)
 }
 
+// Budget is how many of a fleet's VMs may be not serving at the same time.
+type Budget struct {
+	Room int
+	// Members are the VMs whose rows count; nil = all. A VM that was taken out of
+	// the configuration leaves a row behind that must not hold up the others.
+	Members []string
+}
+
 // Registration says what stands behind a fleet's VMs in GitLab.
 type Registration string
 

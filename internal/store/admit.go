@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,10 +21,10 @@ import (
 //   - An operation whose own VM is not serving already costs nothing, nor does
 //     one that drains nothing: it is admitted at once and holds no place.
 //   - Other VMs that are not serving count, each once: those with an unfinished
-//     operation past queued, and those whose row says so.
+//     operation past queued, and those members whose row says so.
 //   - The line is first come, first served. Room is kept for those who asked
 //     earlier; one whose own budget is smaller and used up holds up the line.
-func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (ok bool, why string, err error) {
+func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget fleet.Budget, at time.Time) (ok bool, why string, err error) {
 	// Most looks find no room. They need not hold up the writers: what counts is
 	// counted again in the transaction.
 	if why, err = s.mustWait(ctx, s.db, op, budget); err != nil || why != "" {
@@ -53,19 +54,19 @@ func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase
 }
 
 // mustWait says for whom op has to wait; "" = it does not.
-func (s *Store) mustWait(ctx context.Context, q querier, op *fleet.Operation, budget int) (string, error) {
+func (s *Store) mustWait(ctx context.Context, q querier, op *fleet.Operation, budget fleet.Budget) (string, error) {
 	free, err := costsNothing(ctx, q, op)
 	if err != nil || free {
 		return "", err
 	}
-	out, err := notServing(ctx, q, op)
+	out, err := notServing(ctx, q, op, budget.Members)
 	if err != nil {
 		return "", err
 	}
-	if len(out) >= budget {
-		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget, op.Fleet, some(out)), nil
+	if len(out) >= budget.Room {
+		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget.Room, op.Fleet, some(out)), nil
 	}
-	return s.behind(ctx, q, op, budget-len(out))
+	return s.behind(ctx, q, op, budget.Room-len(out))
 }
 
 func costsNothing(ctx context.Context, q querier, op *fleet.Operation) (bool, error) {
@@ -80,12 +81,18 @@ func costsNothing(ctx context.Context, q querier, op *fleet.Operation) (bool, er
 	return !serving, err
 }
 
-// notServing names the fleet's other VMs that are not serving.
-func notServing(ctx context.Context, q querier, op *fleet.Operation) (names []string, err error) {
+// notServing names the fleet's other VMs that are not serving. Of members nil,
+// every row counts.
+func notServing(ctx context.Context, q querier, op *fleet.Operation, members []string) (names []string, err error) {
+	list, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := q.QueryContext(ctx, `
 		select vm from operations where fleet = ?1 and vm <> ?2 and finished_at is null and phase <> 'queued'
 		union select vm from vms where fleet = ?1 and vm <> ?2 and not serving
-		order by vm`, op.Fleet, op.VM)
+		and (?3 = 'null' or vm in (select value from json_each(?3)))
+		order by vm`, op.Fleet, op.VM, string(list))
 	if err != nil {
 		return nil, err
 	}

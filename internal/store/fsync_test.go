@@ -88,7 +88,7 @@ func BenchmarkAdmit(b *testing.B) {
 	}
 	op := ask(b, s, "last")
 	for b.Loop() {
-		if ok, why, err := s.Admit(b.Context(), op, fleet.PhasePreflight, 1, op.CreatedAt); ok || err != nil {
+		if ok, why, err := s.Admit(b.Context(), op, fleet.PhasePreflight, fleet.Budget{Room: 1}, op.CreatedAt); ok || err != nil {
 			b.Fatal(ok, why, err)
 		}
 	}

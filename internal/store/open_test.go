@@ -150,7 +150,7 @@ func TestAloneOthersQueuedOperationsHoldNoPlace(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, s.Close()) }()
 	op := ask(t, s, "mine")
-	if ok, why, err := s.Admit(t.Context(), op, fleet.PhasePreflight, 1, op.CreatedAt); !ok || err != nil {
+	if ok, why, err := s.Admit(t.Context(), op, fleet.PhasePreflight, fleet.Budget{Room: 1}, op.CreatedAt); !ok || err != nil {
 		t.Errorf("has to wait: %q, %v", why, err)
 	}
 }

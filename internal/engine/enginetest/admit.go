@@ -11,7 +11,7 @@ import (
 )
 
 // Admit implements engine.Store, by the rules that the SQLite store lists.
-func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget int, at time.Time) (bool, string, error) {
+func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget fleet.Budget, at time.Time) (bool, string, error) {
 	if why := s.mustWait(op, budget); why != "" {
 		return false, why, nil
 	}
@@ -28,15 +28,15 @@ func (s *Store) Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase
 }
 
 // mustWait says for whom op has to wait; "" = it does not.
-func (s *Store) mustWait(op *fleet.Operation, budget int) string {
+func (s *Store) mustWait(op *fleet.Operation, budget fleet.Budget) string {
 	if !op.Kind.Drains() || !s.serving(op.Ref()) {
 		return ""
 	}
-	out := s.notServing(op)
-	if len(out) >= budget {
-		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget, op.Fleet, strings.Join(out, ", "))
+	out := s.notServing(op, budget.Members)
+	if len(out) >= budget.Room {
+		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget.Room, op.Fleet, strings.Join(out, ", "))
 	}
-	room := budget - len(out)
+	room := budget.Room - len(out)
 	for _, other := range s.all() {
 		if other.ID == op.ID {
 			break
@@ -57,8 +57,9 @@ func (s *Store) serving(ref fleet.Ref) bool {
 	return !ok || decode[fleet.VM](raw).Serving()
 }
 
-// notServing names the fleet's other VMs that are not serving, each once.
-func (s *Store) notServing(op *fleet.Operation) []string {
+// notServing names the fleet's other VMs that are not serving, each once. Of
+// members nil, every row counts.
+func (s *Store) notServing(op *fleet.Operation, members []string) []string {
 	var names []string
 	for _, other := range s.all() {
 		if other.Fleet == op.Fleet && other.VM != op.VM && !other.Phase.Finished() && other.Phase != fleet.PhaseQueued {
@@ -66,7 +67,7 @@ func (s *Store) notServing(op *fleet.Operation) []string {
 		}
 	}
 	for ref := range s.vms {
-		if ref.Fleet == op.Fleet && ref.VM != op.VM && !s.serving(ref) {
+		if ref.Fleet == op.Fleet && ref.VM != op.VM && !s.serving(ref) && (members == nil || slices.Contains(members, ref.VM)) {
 			names = append(names, ref.VM)
 		}
 	}

@@ -80,6 +80,22 @@ func notServingCountsOnce(_ *testing.T, w *world) {
 	w.mustAdmit(op, 4)
 }
 
+// A VM that was deleted and then taken out of the configuration holds nobody up.
+func othersThanMembers(_ *testing.T, w *world) {
+	w.save(fleet.VM{Ref: fleet.Ref{Fleet: "f", VM: "former"}, Missing: true})
+	op := w.ask("a", fleet.KindRecreate)
+	w.mustWait(op, 1)
+	ok, why, err := w.Admit(w.ctx(), op, fleet.PhasePreflight, fleet.Budget{Room: 1, Members: []string{"a", "b"}}, w.clock.Now())
+	if !ok || err != nil {
+		w.Errorf("it waits: %s, %v", why, err)
+	}
+	next := w.ask("b", fleet.KindRecreate)
+	ok, _, err = w.Admit(w.ctx(), next, fleet.PhasePreflight, fleet.Budget{Room: 1, Members: []string{"b"}}, w.clock.Now())
+	if ok || err != nil {
+		w.Errorf("an operation under way counts, whosever it is: %t, %v", ok, err)
+	}
+}
+
 func severalAtOnce(_ *testing.T, w *world) {
 	ops := make([]*fleet.Operation, 5)
 	for i := range ops {
@@ -133,13 +149,13 @@ func staleAdmit(_ *testing.T, w *world) {
 	stale := *op
 	op.Canceled = true
 	w.update(op)
-	_, _, err := w.Admit(w.ctx(), &stale, fleet.PhasePreflight, 1, w.clock.Now())
+	_, _, err := w.Admit(w.ctx(), &stale, fleet.PhasePreflight, fleet.Budget{Room: 1}, w.clock.Now())
 	w.mustFail(err, fleet.CodeConflict)
 	if stale.Phase != fleet.PhaseQueued {
 		w.Errorf("the stale copy is in %s", stale.Phase)
 	}
 	w.mustAdmit(op, 1)
-	_, _, err = w.Admit(w.ctx(), op, fleet.PhasePreflight, 1, w.clock.Now())
+	_, _, err = w.Admit(w.ctx(), op, fleet.PhasePreflight, fleet.Budget{Room: 1}, w.clock.Now())
 	w.mustFail(err, fleet.CodeConflict)
 }
 
@@ -150,7 +166,7 @@ func concurrentAdmissions(_ *testing.T, w *world) {
 	for i := range vms {
 		op := w.ask(fmt.Sprint("vm", i), fleet.KindRecreate)
 		group.Go(func() {
-			ok, _, err := w.Admit(w.ctx(), op, fleet.PhasePreflight, budget, w.clock.Now().Add(time.Second))
+			ok, _, err := w.Admit(w.ctx(), op, fleet.PhasePreflight, fleet.Budget{Room: budget}, w.clock.Now().Add(time.Second))
 			if err != nil {
 				w.Error(err)
 			}

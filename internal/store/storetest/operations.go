@@ -80,7 +80,7 @@ func endedWrites(_ *testing.T, w *world) {
 	if mine.Revision != op.Revision {
 		w.Errorf("the revision was raised to %d", mine.Revision)
 	}
-	_, _, err := w.Admit(ctx, &mine, fleet.PhasePreflight, 1, w.clock.Now())
+	_, _, err := w.Admit(ctx, &mine, fleet.PhasePreflight, fleet.Budget{Room: 1}, w.clock.Now())
 	w.mustFail(err, fleet.CodeCanceled)
 	w.mustFail(w.SaveVM(ctx, &fleet.VM{Ref: op.Ref(), Intake: fleet.IntakeDrained}), fleet.CodeCanceled)
 	w.same(w.load(op.ID), op)

@@ -111,6 +111,7 @@ var admission = []test{
 	{"budget: first come, first served", firstComeFirstServed},
 	{"budget: a VM that is not serving goes at once and holds no place", notServingGoesAtOnce},
 	{"budget: drained, missing and failed VMs count, each once", notServingCountsOnce},
+	{"budget: a VM that is no member any more does not count", othersThanMembers},
 	{"budget: several may go at once, in any order of looking", severalAtOnce},
 	{"budget: a larger budget does not overtake a smaller one", noOvertaking},
 	{"budget: undrain and create wait for nobody", undrainWaitsForNobody},

@@ -80,7 +80,7 @@ func (w *world) finish(op *fleet.Operation) {
 // admit asks for room and says whether there was, and why not.
 func (w *world) admit(op *fleet.Operation, budget int) (bool, string) {
 	w.Helper()
-	ok, why, err := w.Admit(w.ctx(), op, fleet.PhasePreflight, budget, w.clock.Now())
+	ok, why, err := w.Admit(w.ctx(), op, fleet.PhasePreflight, fleet.Budget{Room: budget}, w.clock.Now())
 	w.must(err)
 	if ok == (why != "") {
 		w.Fatalf("admitted %t, but why is %q", ok, why)
