@@ -100,12 +100,13 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 		// the stop was lost.
 		w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
 	}
+	fresh := w.op.Order.Verb == ""
 	if err := w.order(ctx, fleet.OrderStop, boot); err != nil {
 		return outcome{}, storeError{err}
 	}
 	reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
 	if err != nil {
-		return w.notStopped(err)
+		return w.notStopped(err, fresh)
 	}
 	now, d := w.now(), &w.op.Drain
 	if d.StoppedAt.IsZero() {
@@ -124,14 +125,17 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 	return again()
 }
 
-// notStopped sorts the failures of a stop order.
-func (w *work) notStopped(err error) (outcome, error) {
+// notStopped sorts the failures of a stop order. fresh = it was the first that
+// the host was given: of an earlier one, the answer may have been lost.
+func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 	switch code := fleet.CodeOf(err); {
 	case fleet.Retryable(code):
 		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
 		return wait(time.Second)
 	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
-		w.op.Order = fleet.Order{} // the host refused the order: nothing was done under it
+		if fresh {
+			w.op.Order = fleet.Order{} // the host refused the order: nothing was done under it
+		}
 		return w.fail(err)
 	case code == fleet.CodeConflict:
 		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())

@@ -79,3 +79,17 @@ func TestAnUndrainThatTookOverCanBeCanceledBeforeItBegins(t *testing.T) {
 		t.Errorf("%s: %s\n%s", op.Phase, op.ErrMessage, w.Story())
 	}
 }
+
+// The host refuses the successor's own stop; what the earlier one stopped is
+// given back all the same.
+func TestARefusedStopOfASuccessorGivesIntakeBack(t *testing.T) {
+	w, first := restoringA(t)
+	id := succeed(t, w, first, fleet.KindRecreate)
+	w.VM("a").DropIn.Effective = false
+	w.Refuse["stop"] = []error{fleet.Errorf(fleet.CodeConflict, "the order file names no number").WithHint("remove it")}
+	w.Run(time.Hour)
+	ended(t, w, id, fleet.PhaseFailed, "names no number")
+	if !w.VM("a").Serving() {
+		t.Errorf("intake stays stopped\n%s", w.Story())
+	}
+}
