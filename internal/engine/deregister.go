@@ -52,7 +52,12 @@ func deregister(ctx context.Context, r *errand) error {
 		if !ready {
 			return r.keep(&s, r.now().Add(10*time.Second))
 		}
-		if err := r.f.Registrar.RemoveManager(ctx, s.Old.SystemID); err != nil {
+		err = r.f.Registrar.RemoveManager(ctx, s.Old.SystemID)
+		if fleet.CodeOf(err) == fleet.CodeForbidden {
+			r.fact(fleet.FactWarning, "the manager of %s stays: %s", s.Old.SystemID, text(err))
+			return r.end("the manager of %s stays: GitLab refused its removal", s.Old.SystemID)
+		}
+		if err != nil {
 			return err
 		}
 		s.Removed = r.now()
