@@ -122,3 +122,42 @@ func TestARunnerThatJoinsDuringPreflightIsDrained(t *testing.T) {
 		t.Errorf("said to be drained, and takes jobs\n%s", w.Story())
 	}
 }
+
+// cases.md T55: a deregistration that GitLab refuses is told of, and ends.
+func TestARefusedDeregistrationEndsAndSaysSo(t *testing.T) {
+	w := enginetest.New("a")
+	old := w.VM("a").ID
+	for range 10000 {
+		w.Refuse["deregister"] = append(w.Refuse["deregister"], fleet.Errorf(fleet.CodeForbidden, "403 Forbidden"))
+	}
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(3 * time.Hour)
+	replaced(t, w, id, "a", old)
+	if open, _ := w.Store.UnfinishedChores(t.Context()); len(open) > 0 || !strings.Contains(w.Story(), "[warning] the manager of s_"+old) {
+		t.Errorf("%d chores are open\n%s", len(open), w.Story())
+	}
+}
+
+// What is learnt about a peer must not undo what was decided about it meanwhile.
+func TestALookAtAPeerKeepsWhatWasDecidedAboutItMeanwhile(t *testing.T) {
+	w := enginetest.New("a", "b")
+	armed := false
+	w.Points.At = func(name string) {
+		switch {
+		case name == "glance:before" && w.Calls["stop"] == 0:
+			armed = true
+		case name == "commit:before" && armed:
+			armed, w.Points.At = false, nil
+			drained := fleet.VM{Ref: fleet.Ref{Fleet: enginetest.Fleet, VM: "b"}, Intake: fleet.IntakeDrained}
+			if err := w.Store.SaveVM(t.Context(), &drained); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	w.Ask(fleet.KindRecreate, "a")
+	w.Run(time.Minute)
+	vm, err := w.Store.VM(t.Context(), fleet.Ref{Fleet: enginetest.Fleet, VM: "b"})
+	if err != nil || vm.Intake != fleet.IntakeDrained || vm.SystemID == "" {
+		t.Errorf("%+v, %v", vm, err)
+	}
+}

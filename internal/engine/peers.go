@@ -64,21 +64,16 @@ func (w *work) unknownPeers(ctx context.Context) ([]fleet.Instance, error) {
 
 // identify stores what one look at a peer tells. Not reaching it is no error.
 func (w *work) identify(ctx context.Context, m fleet.Instance) error {
-	ctx, cancel := context.WithTimeout(ctx, peerLimit)
+	bounded, cancel := context.WithTimeout(ctx, peerLimit)
 	defer cancel()
 	ref := fleet.Ref{Fleet: w.op.Fleet, VM: m.VM}
-	reading, err := w.f.Hosts.Glance(ctx, Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})
+	reading, err := w.f.Hosts.Glance(bounded, Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})
 	if err != nil || reading.Subject.SystemID == "" {
 		w.Log.DebugContext(ctx, "a peer could not be identified", "op", w.op.ID, "fleet", ref.Fleet, "vm", ref.VM, "error", err)
 		return nil
 	}
-	vm, err := w.Store.VM(ctx, ref)
-	if err != nil {
-		return storeError{err}
-	}
-	vm.Instance, vm.BootID, vm.SystemID = m.ID, reading.Subject.BootID, reading.Subject.SystemID
-	vm.Address, vm.UpdatedAt = m.Address, w.now()
-	if err := w.Store.SaveVM(ctx, vm); err != nil {
+	is := fleet.Incarnation{Instance: m.ID, BootID: reading.Subject.BootID, SystemID: reading.Subject.SystemID}
+	if err := w.Store.NoteIdentity(ctx, ref, is, m.Address, w.now()); err != nil {
 		return storeError{err}
 	}
 	return nil

@@ -163,6 +163,9 @@ type Store interface {
 	// VM yields the stored row, or a fresh one (intake serving) if there is none.
 	VM(ctx context.Context, ref fleet.Ref) (*fleet.VM, error)
 	SaveVM(ctx context.Context, vm *fleet.VM) error
+	// NoteIdentity stores who a VM's host is, and nothing else of its row: read
+	// and written in one transaction, so that no decision about the VM is undone.
+	NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarnation, address string, at time.Time) error
 	VMs(ctx context.Context, fleetName string) ([]fleet.VM, error)
 
 	Chore(ctx context.Context, id string) (*fleet.Chore, error)

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -12,9 +13,14 @@ import (
 // VM yields the stored row, or a fresh one (intake serving) if there is none.
 // Trust holds the keys of its present instance.
 func (s *Store) VM(ctx context.Context, ref fleet.Ref) (*fleet.VM, error) {
-	vms, err := s.vms(ctx, `where v.fleet = ? and v.vm = ?`, ref.Fleet, ref.VM)
+	vm, err := loadVM(ctx, s.db, ref)
+	return vm, s.fail("loading VM "+ref.String(), err)
+}
+
+func loadVM(ctx context.Context, q querier, ref fleet.Ref) (*fleet.VM, error) {
+	vms, err := vmRows(ctx, q, `where v.fleet = ? and v.vm = ?`, ref.Fleet, ref.VM)
 	if err != nil {
-		return nil, s.fail("loading VM "+ref.String(), err)
+		return nil, err
 	}
 	if len(vms) == 0 {
 		return &fleet.VM{Ref: ref, Intake: fleet.IntakeServing}, nil
@@ -25,13 +31,13 @@ func (s *Store) VM(ctx context.Context, ref fleet.Ref) (*fleet.VM, error) {
 // VMs lists the fleet's stored rows by name. A member that nothing was ever
 // done to has none.
 func (s *Store) VMs(ctx context.Context, fleetName string) ([]fleet.VM, error) {
-	vms, err := s.vms(ctx, `where v.fleet = ? order by v.vm`, fleetName)
+	vms, err := vmRows(ctx, s.db, `where v.fleet = ? order by v.vm`, fleetName)
 	return vms, s.fail("listing the VMs of "+fleetName, err)
 }
 
-func (s *Store) vms(ctx context.Context, where string, args ...any) (list []fleet.VM, err error) {
+func vmRows(ctx context.Context, q querier, where string, args ...any) (list []fleet.VM, err error) {
 	//nolint:gosec // where is one of the two constants above
-	rows, err := s.db.QueryContext(ctx, `select v.order_number, v.state, coalesce(k.keys, 'null') from vms v
+	rows, err := q.QueryContext(ctx, `select v.order_number, v.state, coalesce(k.keys, 'null') from vms v
 		left join host_keys k on k.fleet = v.fleet and k.vm = v.vm and k.instance = v.state ->> '$.instance' `+where, args...)
 	if err != nil {
 		return nil, err
@@ -58,6 +64,19 @@ func (s *Store) vms(ctx context.Context, where string, args ...any) (list []flee
 // so that the keys of one instance never pass to the next.
 func (s *Store) SaveVM(ctx context.Context, vm *fleet.VM) error {
 	return s.write(ctx, "storing VM "+vm.Ref.String(), func(tx *sql.Tx) error { return saveVM(ctx, tx, vm) })
+}
+
+// NoteIdentity stores who the VM's host is, and leaves the rest of its row as
+// it is at this moment.
+func (s *Store) NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarnation, address string, at time.Time) error {
+	return s.write(ctx, "storing the identity of "+ref.String(), func(tx *sql.Tx) error {
+		vm, err := loadVM(ctx, tx, ref)
+		if err != nil {
+			return err
+		}
+		vm.Incarnation, vm.Address, vm.UpdatedAt = is, address, at
+		return saveVM(ctx, tx, vm)
+	})
 }
 
 func saveVM(ctx context.Context, tx *sql.Tx, vm *fleet.VM) error {

@@ -7,12 +7,16 @@ type Crash struct{ Point string }
 // after each effect on the world, and before and after each commit.
 type Points struct {
 	Passed []string
-	Die    int // 1 = at the first point; 0 = never
+	Die    int               // 1 = at the first point; 0 = never
+	At     func(name string) // what others do at a point; may be nil
 }
 
 // Pass is called at each point.
 func (p *Points) Pass(name string) {
 	p.Passed = append(p.Passed, name)
+	if p.At != nil {
+		p.At(name)
+	}
 	if p.Die > 0 && len(p.Passed) == p.Die {
 		panic(Crash{Point: name})
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -160,6 +161,22 @@ func (s *Store) SaveVM(ctx context.Context, vm *fleet.VM) error {
 	if err := ended(ctx); err != nil {
 		return err
 	}
+	s.saveVM(*vm)
+	s.points.Pass("commit:after")
+	return nil
+}
+
+// NoteIdentity implements engine.Store.
+func (s *Store) NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarnation, address string, at time.Time) error {
+	s.points.Pass("commit:before")
+	if err := ended(ctx); err != nil {
+		return err
+	}
+	vm, err := s.VM(ctx, ref)
+	if err != nil {
+		return err
+	}
+	vm.Incarnation, vm.Address, vm.UpdatedAt = is, address, at
 	s.saveVM(*vm)
 	s.points.Pass("commit:after")
 	return nil

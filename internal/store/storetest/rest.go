@@ -51,6 +51,21 @@ func orderNumbersRise(_ *testing.T, w *world) {
 	}
 }
 
+func identityNoted(_ *testing.T, w *world) {
+	is := fleet.Incarnation{Instance: "i-1", BootID: "boot", SystemID: "s_1"}
+	for _, intake := range []fleet.Intake{fleet.IntakeServing, fleet.IntakeDrained} {
+		if intake == fleet.IntakeDrained {
+			w.must(w.SaveVM(w.ctx(), &fleet.VM{Ref: vmA, Intake: intake, Failed: true}))
+		}
+		w.must(w.NoteIdentity(w.ctx(), vmA, is, "a:22", w.clock.Now()))
+		vm, err := w.VM(w.ctx(), vmA)
+		w.must(err)
+		if vm.Intake != intake || vm.Failed != (intake == fleet.IntakeDrained) || vm.Incarnation != is || vm.Address != "a:22" {
+			w.Errorf("%+v", vm)
+		}
+	}
+}
+
 func hostKeysOfAnInstance(_ *testing.T, w *world) {
 	vm := &fleet.VM{Ref: vmA, Incarnation: fleet.Incarnation{Instance: "i-1"}, Intake: fleet.IntakeServing}
 	w.must(w.SaveVM(w.ctx(), vm))

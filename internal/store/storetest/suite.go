@@ -99,6 +99,7 @@ var work = []test{
 	{"what is not there is not found", notFound},
 	{"a VM that was never stored is fresh and serving", freshVM},
 	{"order numbers only rise, whatever is saved", orderNumbersRise},
+	{"who a host is, is noted beside what was decided about its VM", identityNoted},
 	{"chores are updated by compare-and-set and end", choresEnd},
 	{"unfinished chores are listed oldest first", unfinishedChoresOldestFirst},
 	{"a chore that is added twice stays as it is", choreAddedTwice},
