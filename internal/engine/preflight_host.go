@@ -97,23 +97,32 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (ne
 // refuseClone refuses a system_id that another known VM has: GitLab sees both
 // as one manager, and its answers would mean nothing (cases.md T53).
 func (w *work) refuseClone(ctx context.Context) error {
-	if w.op.Old.SystemID == "" {
-		return nil
+	other, err := w.sibling(ctx, w.op.Old.SystemID)
+	if other == nil || err != nil {
+		return err
+	}
+	return fleet.Errorf(fleet.CodeConflict, "%s and %s have the same system_id %s: GitLab cannot tell them apart", w.op.Ref(), other.Ref, other.SystemID).
+		WithHint("give each VM its own machine-id (an image must ship an empty /etc/machine-id and no .runner_system_id), then recreate one of them with delete --no-drain and create")
+}
+
+// sibling yields another known VM that has the system_id, nil if there is none.
+func (w *work) sibling(ctx context.Context, systemID string) (*fleet.VM, error) {
+	if systemID == "" {
+		return nil, nil
 	}
 	for _, name := range w.fleetNames() {
 		vms, err := w.Store.VMs(ctx, name)
 		if err != nil {
-			return storeError{err}
+			return nil, storeError{err}
 		}
 		for _, other := range vms {
 			if !w.Fleets[name].Has(other.VM) {
 				continue // taken out of the configuration, perhaps to give it another name
 			}
-			if other.Ref != w.op.Ref() && other.SystemID == w.op.Old.SystemID && !other.Missing {
-				return fleet.Errorf(fleet.CodeConflict, "%s and %s have the same system_id %s: GitLab cannot tell them apart", w.op.Ref(), other.Ref, other.SystemID).
-					WithHint("give each VM its own machine-id (an image must ship an empty /etc/machine-id and no .runner_system_id), then recreate one of them with delete --no-drain and create")
+			if other.Ref != w.op.Ref() && other.SystemID == systemID && !other.Missing {
+				return &other, nil
 			}
 		}
 	}
-	return nil
+	return nil, nil
 }

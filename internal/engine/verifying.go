@@ -44,13 +44,18 @@ func (w *work) notYet(reason string, pause time.Duration) (outcome, error) {
 		w.waitsFor(reason, v.Deadline, "the operation fails and the VM stays for inspection")
 		return wait(pause)
 	}
+	return w.bad(fleet.Errorf(fleet.CodeUnavailable, "%s did not serve within %s: %s", w.op.Ref(), w.f.GateOnline, reason))
+}
+
+// bad ends the operation: the new VM stays for inspection.
+func (w *work) bad(why *fleet.Error) (outcome, error) {
 	vm, err := w.row(context.Background())
 	if err != nil {
 		return outcome{}, storeError{err}
 	}
 	vm.Incarnation, vm.Address = w.op.Create.New, w.op.Create.NewAddr
 	vm.Missing, vm.Failed, vm.UpdatedAt = false, true, w.now()
-	return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s did not serve within %s: %s", w.op.Ref(), w.f.GateOnline, reason).
+	return w.fail(why.
 		WithHint("instance %s stays for inspection and counts as not serving; `sluice recreate %s` tries again", w.op.Create.New.Instance, w.op.Ref()))
 }
 
@@ -67,10 +72,18 @@ func (w *work) verifyHost(ctx context.Context, r *fleet.HostReading) (outcome, e
 	if r.Subject.SystemID == "" {
 		return w.notYet("the runner has not written its system_id yet", time.Second)
 	}
-	if w.f.GitLab != nil {
+	other, err := w.sibling(ctx, r.Subject.SystemID)
+	switch {
+	case err != nil:
+		return outcome{}, err
+	case other != nil:
+		return w.bad(fleet.Errorf(fleet.CodeConflict, "%s came with the system_id %s of %s: GitLab cannot tell them apart; an image must ship an empty /etc/machine-id and no .runner_system_id",
+			w.op.Ref(), r.Subject.SystemID, other.Ref))
+	case w.f.GitLab != nil:
 		return w.verifyManager(ctx)
+	default:
+		return w.verifySteady(ctx)
 	}
-	return w.verifySteady(ctx)
 }
 
 func word(state string) string {
