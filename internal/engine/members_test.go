@@ -31,3 +31,31 @@ func TestAVMThatWasRenamedIsNoCloneOfItself(t *testing.T) {
 	w.Run(time.Hour)
 	replaced(t, w, id, "a2", vm.ID)
 }
+
+func TestTheSweepLeavesAVMAloneThatLeftTheConfiguration(t *testing.T) {
+	w := enginetest.New("a", "b")
+	w.Ask(fleet.KindDrain, "a")
+	w.Run(10 * time.Minute)
+	w.Spec.VMs = []string{"b"}
+	w.Reboot("a")
+	if err := w.Engine().Sweep(t.Context()); err != nil || !w.VM("a").Serving() {
+		t.Errorf("it was stopped though it is nobody's business any more: %v", err)
+	}
+}
+
+// What an undrain opens may be another incarnation than the one that was
+// drained: nothing of the former one is kept for it.
+func TestAnUndrainOfAnotherIncarnationForgetsTheFormerOne(t *testing.T) {
+	w := enginetest.New("a")
+	w.Ask(fleet.KindDrain, "a")
+	w.Run(10 * time.Minute)
+	w.Replace("a")
+	id := w.Ask(fleet.KindUndrain, "a")
+	w.Run(time.Minute)
+	ended(t, w, id, fleet.PhaseSucceeded, "")
+	now := w.VM("a")
+	vm, err := w.Store.VM(t.Context(), fleet.Ref{Fleet: enginetest.Fleet, VM: "a"})
+	if err != nil || vm.Instance != now.ID || vm.SystemID != now.SystemID || vm.BootID != now.Boot || vm.Manager != 0 {
+		t.Errorf("%+v, %v; the VM is %s %s", vm.Incarnation, err, now.ID, now.SystemID)
+	}
+}

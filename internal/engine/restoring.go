@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -164,6 +165,12 @@ func (w *work) restored(ctx context.Context, r *fleet.HostReading) (outcome, err
 		return outcome{}, storeError{err}
 	}
 	vm.Intake, vm.Failed, vm.UpdatedAt = fleet.IntakeServing, false, w.now()
-	vm.Incarnation.Instance, vm.Address = w.op.Old.Instance, w.op.OldAddr
+	if vm.Instance != w.op.Old.Instance {
+		vm.Incarnation = fleet.Incarnation{Instance: w.op.Old.Instance}
+	}
+	if r != nil {
+		vm.BootID, vm.SystemID = cmp.Or(r.Subject.BootID, vm.BootID), cmp.Or(r.Subject.SystemID, vm.SystemID)
+	}
+	vm.Address = w.op.OldAddr
 	return move(fleet.EventRestored)
 }

@@ -9,7 +9,8 @@ import (
 
 // Sweep is the reconcile that no event replaces: a VM drained on purpose stays
 // drained over reboots and other people's starts. It skips VMs with an
-// unfinished operation, and leaves one that was replaced behind our back.
+// unfinished operation, and leaves one alone that was replaced behind our back
+// or has left the configuration.
 //
 // Errors: joined, of every VM that could not be looked at.
 func (e *Engine) Sweep(ctx context.Context) error {
@@ -24,7 +25,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 			return err
 		}
 		for i := range vms {
-			if vms[i].Intake != fleet.IntakeDrained || vms[i].Missing || busy[vms[i].Ref] {
+			if vms[i].Intake != fleet.IntakeDrained || vms[i].Missing || busy[vms[i].Ref] || !e.Fleets[name].Has(vms[i].VM) {
 				continue
 			}
 			problems = append(problems, e.keepDrained(ctx, e.Fleets[name], &vms[i]))
