@@ -67,7 +67,8 @@ func refused(t engine.Target, s fleet.HostSettings, o fleet.Order, reason, detai
 		return fleet.Errorf(fleet.CodeConflict, "%s: the host is drained by somebody else: %s", t.Ref, detail).
 			WithHint("end that drain where it was begun, or take it over with --take-over")
 	case "late":
-		return fleet.Errorf(fleet.CodeConflict, "%s: %s of %s came too late and did nothing: %s", t.Ref, act, o.Operation, detail)
+		return fleet.Errorf(fleet.CodeConflict, "%s: %s of %s came too late and did nothing: %s", t.Ref, act, o.Operation, detail).
+			WithHint("if this journal does not know that operation (it was restored from a backup, or the VM had another name), a reboot of the host makes it forget the number")
 	case "boot":
 		return fleet.Errorf(fleet.CodeConflict, "%s: the host was rebooted, %s did nothing: %s", t.Ref, act, detail)
 	case "busy":
