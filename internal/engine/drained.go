@@ -100,6 +100,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 	if w.op.OldSubject().Check(reading.Subject) != nil {
 		return w.replaced("the host is another one")
 	}
+	if w.op.Old.SystemID == "" { // no preflight has looked: whose orphans and manager they are
+		w.op.Old.SystemID = reading.Subject.SystemID
+	}
 	now := w.now()
 	switch {
 	case reading.Unit.Stopped() && reading.DropIn.Effective:

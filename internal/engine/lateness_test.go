@@ -161,3 +161,15 @@ func TestALookAtAPeerKeepsWhatWasDecidedAboutItMeanwhile(t *testing.T) {
 		t.Errorf("%+v, %v", vm, err)
 	}
 }
+
+// cases.md T57: the manager of a VM that was deleted without a drain goes, too.
+func TestADeleteWithoutADrainLeavesNoGhostManager(t *testing.T) {
+	w := enginetest.New("a")
+	old := w.VM("a")
+	w.Job("a", 8, time.Hour)
+	w.Ask(fleet.KindDelete, "a", func(r *fleet.Request) { r.NoDrain = true })
+	w.Run(3 * time.Hour)
+	if len(w.Living("a")) != 0 || len(w.Removed) != 1 || w.Removed[0] != old.SystemID {
+		t.Errorf("removed managers: %v\n%s", w.Removed, w.Story())
+	}
+}
