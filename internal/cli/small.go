@@ -60,7 +60,7 @@ func (p *program) validate() error {
 	if p.json() {
 		return p.printJSON(map[string]any{"file": c.Path, "fleets": len(c.Fleets), "vms": vms})
 	}
-	_, err = fmt.Fprintf(p.Stdout, "%s: good (%d fleets, %d VMs)\n", c.Path, len(c.Fleets), vms)
+	_, err = fmt.Fprintf(p.Stdout, "%s: good (fleets: %d, VMs: %d)\n", c.Path, len(c.Fleets), vms)
 	return err
 }
 

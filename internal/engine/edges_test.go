@@ -379,3 +379,34 @@ func TestAnUndrainOutnumbersAStopThatIsStillOnItsWay(t *testing.T) {
 		t.Errorf("the host was given no number\n%s", w.Story())
 	}
 }
+
+func TestARunnerThatGitLabDoesNotKnowIsRefused(t *testing.T) {
+	for want, change := range map[string]func(*enginetest.World){
+		"does not know the host's system_id": func(w *enginetest.World) { w.Removed = []string{w.VM("a").SystemID} },
+		"sees no manager of runner": func(w *enginetest.World) {
+			w.Removed = []string{w.VM("a").SystemID, w.VM("b").SystemID}
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			w := enginetest.New("a", "b")
+			change(w)
+			id := w.Ask(fleet.KindRecreate, "a")
+			w.Run(time.Hour)
+			ended(t, w, id, fleet.PhaseFailed, want)
+			if w.Calls["stop"] != 0 {
+				t.Error("something was stopped")
+			}
+		})
+	}
+}
+
+func TestGitLabThatRefusesTheTokenIsSaidBeforeAnythingIsStopped(t *testing.T) {
+	w := enginetest.New("a")
+	w.Refuse["managers"] = []error{fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the token: 401 Unauthorized").WithHint("mend gitlab.token")}
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(time.Hour)
+	ended(t, w, id, fleet.PhaseFailed, "401 Unauthorized")
+	if w.Calls["stop"] != 0 {
+		t.Error("something was stopped")
+	}
+}

@@ -34,6 +34,7 @@ func lookWhile(t *testing.T, w *enginetest.World, id string, phase fleet.Phase, 
 func TestAHostThatHangsIsOutOfReachAndNotWaitedForForEver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a")
+		w.Bubble = time.Now
 		id := w.Ask(fleet.KindRecreate, "a", func(r *fleet.Request) { r.Policy.Unreachable = fleet.UnreachableProceed })
 		w.Job("a", 1, 24*time.Hour)
 		w.Run(time.Minute)
@@ -49,6 +50,7 @@ func TestAHostThatHangsIsOutOfReachAndNotWaitedForForEver(t *testing.T) {
 func TestANewVMThatHangsFailsAtTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a")
+		w.Bubble = time.Now
 		id := w.Ask(fleet.KindRecreate, "a")
 		w.Fences["create"] = func() { w.Hang = map[string]bool{"glance": true} }
 		w.Run(30 * time.Second)
@@ -60,6 +62,7 @@ func TestANewVMThatHangsFailsAtTheGate(t *testing.T) {
 func TestAHostThatHangsBeforeTheDeleteIsDrainedAnewAndGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a")
+		w.Bubble = time.Now
 		w.Job("a", 1, time.Minute)
 		id := w.Ask(fleet.KindRecreate, "a")
 		w.Fences["check"] = func() {
@@ -85,6 +88,7 @@ func TestAHostThatHangsBeforeTheDeleteIsDrainedAnewAndGivenBack(t *testing.T) {
 func TestAHostThatHangsInPreflightIsRefusedUntouched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a")
+		w.Bubble = time.Now
 		id := w.Ask(fleet.KindRecreate, "a")
 		w.Hang = map[string]bool{"inspect": true}
 		lookWhile(t, w, id, fleet.PhaseQueued, 1)
@@ -99,6 +103,7 @@ func TestAHostThatHangsInPreflightIsRefusedUntouched(t *testing.T) {
 func TestAChoreThatUsedUpItsTimeIsStoredAllTheSame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a")
+		w.Bubble = time.Now
 		w.Ask(fleet.KindDrain, "a")
 		w.Run(time.Minute)
 		open, err := w.Store.UnfinishedChores(t.Context())

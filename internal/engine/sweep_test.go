@@ -15,6 +15,7 @@ func TestASweepThatComesLateLeavesAnUndrainedVMServing(t *testing.T) {
 	for _, call := range []string{"describe", "glance", "stop"} {
 		t.Run(call, func(t *testing.T) {
 			w := enginetest.New("a")
+			w.Bubble = time.Now
 			w.Ask(fleet.KindDrain, "a")
 			w.Run(10 * time.Minute)
 			w.Reboot("a")
@@ -35,6 +36,7 @@ func TestASweepThatComesLateLeavesAnUndrainedVMServing(t *testing.T) {
 func TestASweepGoesOnBesideAHostThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := enginetest.New("a", "b")
+		w.Bubble = time.Now
 		w.Spec.MaxUnavailable = 2
 		w.Ask(fleet.KindDrain, "a")
 		w.Ask(fleet.KindDrain, "b")

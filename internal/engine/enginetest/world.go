@@ -35,6 +35,7 @@ type World struct {
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
+	Bubble       func() time.Time   // synctest's clock, where calls hang
 	Blind        map[int]bool       // which describes list nothing, counted from 1
 	Calls        map[string]int
 	Journal      []string
@@ -233,9 +234,9 @@ func (w *World) ask(ctx context.Context, call string) error {
 	if err := w.before(call); err != nil || !w.Hang[call] {
 		return err
 	}
-	began := time.Now()
+	began := w.Bubble()
 	<-ctx.Done()
-	w.Advance(time.Since(began))
+	w.Advance(w.Bubble().Sub(began))
 	return fleet.Errorf(fleet.CodeUnavailable, "%s did not answer: %w", call, ctx.Err())
 }
 
