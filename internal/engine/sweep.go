@@ -14,28 +14,44 @@ import (
 //
 // Errors: joined, of every VM that could not be looked at.
 func (e *Engine) Sweep(ctx context.Context) error {
-	busy, err := e.busyVMs(ctx)
+	drained, err := e.drainedVMs(ctx)
 	if err != nil {
 		return err
 	}
-	var problems []error
-	for _, name := range e.fleetNames() {
-		vms, err := e.Store.VMs(ctx, name)
-		if err != nil {
-			return err
-		}
-		for i := range vms {
-			if vms[i].Intake != fleet.IntakeDrained || vms[i].Missing || busy[vms[i].Ref] || !e.Fleets[name].Has(vms[i].VM) {
-				continue
-			}
-			problems = append(problems, e.keepDrained(ctx, e.Fleets[name], &vms[i]))
-		}
+	problems := make([]error, len(drained))
+	looks := make([]func(), len(drained))
+	for i := range drained {
+		vm := &drained[i]
+		looks[i] = func() { problems[i] = e.keepDrained(ctx, e.Fleets[vm.Fleet], vm) }
 	}
+	e.together(looks...) // a host that hangs must not hold up the others
 	if err := errors.Join(problems...); err != nil {
 		return err
 	}
 	e.Observer.Reconciled(e.now())
 	return nil
+}
+
+// drainedVMs lists the members that are to stay drained and that no operation
+// works on.
+func (e *Engine) drainedVMs(ctx context.Context) ([]fleet.VM, error) {
+	busy, err := e.busyVMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var drained []fleet.VM
+	for _, name := range e.fleetNames() {
+		vms, err := e.Store.VMs(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		for _, vm := range vms {
+			if vm.Intake == fleet.IntakeDrained && !vm.Missing && !busy[vm.Ref] && e.Fleets[name].Has(vm.VM) {
+				drained = append(drained, vm)
+			}
+		}
+	}
+	return drained, nil
 }
 
 func (e *Engine) busyVMs(ctx context.Context) (map[fleet.Ref]bool, error) {
