@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,17 +28,27 @@ var acts = map[fleet.Phase][]string{
 var lives = []struct {
 	name   string
 	kind   fleet.Kind
-	job    time.Duration
+	mayEnd func(*fleet.Operation) bool // when the job may end
 	change func(*fleet.Request)
 	passes []fleet.Phase
 	check  func(*testing.T, *world)
 }{
-	{"recreate", fleet.KindRecreate, 5 * time.Second, nil, path(fleet.KindRecreate), isReplaced},
-	{"delete", fleet.KindDelete, 5 * time.Second, nil, path(fleet.KindDelete), isGone},
-	{"drain", fleet.KindDrain, 5 * time.Second, nil, path(fleet.KindDrain), isDrained},
-	{"abort at the cap", fleet.KindRecreate, 15 * time.Second, func(r *fleet.Request) {
+	{"recreate", fleet.KindRecreate, isAwaited, nil, path(fleet.KindRecreate), isReplaced},
+	{"delete", fleet.KindDelete, isAwaited, nil, path(fleet.KindDelete), isGone},
+	{"drain", fleet.KindDrain, isAwaited, nil, path(fleet.KindDrain), isDrained},
+	{"abort at the cap", fleet.KindRecreate, isStartedAnew, func(r *fleet.Request) {
 		r.Policy.Cap, r.Policy.OnOverrun = 1500*time.Millisecond, fleet.OverrunAbort
 	}, []fleet.Phase{fleet.PhasePreflight, fleet.PhaseDraining, fleet.PhaseRestoring, fleet.PhaseFailed}, isServing},
+}
+
+// isAwaited says that the drain is about to wait on the host for the exit.
+func isAwaited(op *fleet.Operation) bool {
+	return op.Phase.Finished() || strings.HasPrefix(op.Waiting, "the runner process still runs")
+}
+
+// isStartedAnew says that the runner was told to start again after its job.
+func isStartedAnew(op *fleet.Operation) bool {
+	return op.Phase.Finished() || !op.Restore.StartedAt.IsZero()
 }
 
 // path walks the phase table along the events of an operation that meets no
@@ -93,7 +104,7 @@ func TestKillingSluiceAtAnyPointChangesNothing(t *testing.T) {
 		for _, point := range points(life.passes) {
 			t.Run(life.name+"/"+point, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, life.job)
+				w := newWorld(t, life.mayEnd)
 				w.ask(life.kind, life.change)
 				killed, _ := w.live(point, "")
 				if !killed {
@@ -125,7 +136,7 @@ func TestALostAnswerChangesNothing(t *testing.T) {
 				}
 				t.Run(life.name+"/"+act, func(t *testing.T) {
 					t.Parallel()
-					w := newWorld(t, life.job)
+					w := newWorld(t, life.mayEnd)
 					w.ask(life.kind, life.change)
 					w.live("", act)
 					life.check(t, w)

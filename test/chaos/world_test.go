@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/sim"
 	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
+	"gitlab.com/sluice-runners/sluice/internal/sim/simhost"
 	"gitlab.com/sluice-runners/sluice/internal/store"
 )
 
@@ -31,16 +34,23 @@ type world struct {
 	in   instructions
 	job  int64
 	sees *store.Store
+	free *atomic.Bool // the job may end
 }
 
-func newWorld(t *testing.T, job time.Duration) *world {
+// newWorld makes a world whose job ends when the operation has come as far as
+// mayEnd says, however slow the machine is.
+func newWorld(t *testing.T, mayEnd func(*fleet.Operation) bool) *world {
 	t.Helper()
-	w, err := sim.NewWorld(sim.Options{Now: time.Now, VMs: 1, Boot: 200 * time.Millisecond, Create: 100 * time.Millisecond, Delete: 100 * time.Millisecond})
+	free := new(atomic.Bool)
+	w, err := sim.NewWorld(sim.Options{
+		Now: time.Now, VMs: 1, Boot: 200 * time.Millisecond, Create: 100 * time.Millisecond, Delete: 100 * time.Millisecond,
+		Host: func(o *simhost.Options) { o.Hold = func() bool { return !free.Load() } },
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(w.Close)
-	id := w.GitLab().Enqueue(simgitlab.JobSpec{Duration: job, AfterDuration: 200 * time.Millisecond})
+	id := w.GitLab().Enqueue(simgitlab.JobSpec{Duration: 100 * time.Millisecond, AfterDuration: 200 * time.Millisecond})
 	if err := w.AwaitBusy(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +58,7 @@ func newWorld(t *testing.T, job time.Duration) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &world{World: w, t: t, job: id}
+	out := &world{World: w, t: t, job: id, free: free}
 	out.in = instructions{
 		Journal: filepath.Join(t.TempDir(), "sluice.db"), GitLab: w.URL(), ReadToken: w.ReadToken(), RunnerToken: w.RunnerToken(),
 		Cloud: serveCloud(t, w.Cloud()), SSHKey: string(key), Spec: w.Spec(),
@@ -61,7 +71,30 @@ func newWorld(t *testing.T, job time.Duration) *world {
 			t.Error(err)
 		}
 	})
+	out.letTheJobEnd(mayEnd)
 	return out
+}
+
+// letTheJobEnd watches the journal from outside, and ends with the test.
+func (w *world) letTheJobEnd(mayEnd func(*fleet.Operation) bool) {
+	var watching sync.WaitGroup
+	ctx, stop := context.WithCancel(context.WithoutCancel(w.t.Context()))
+	watching.Go(func() {
+		ticker := time.NewTicker(20 * time.Millisecond)
+		defer ticker.Stop()
+		for !w.free.Load() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+			ops, err := w.sees.Operations(ctx, control.Filter{Limit: 1})
+			if err == nil && len(ops) == 1 && mayEnd(&ops[0]) {
+				w.free.Store(true)
+			}
+		}
+	})
+	w.t.Cleanup(func() { stop(); watching.Wait() })
 }
 
 // ask stores an operation that no engine knows of yet.

@@ -37,6 +37,7 @@ type Options struct {
 	Executor   string // custom (default) or shell
 
 	Timing     simrunner.Timing // zero: as measured
+	Hold       func() bool      // see simrunner.Options; may be nil
 	BootDelay  time.Duration    // from power on to sshd and units
 	ReloadTime time.Duration    // what daemon-reload takes
 	// Sudoers is the text of a sudoers file that says what User may do. Empty:

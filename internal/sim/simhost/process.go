@@ -180,7 +180,7 @@ func (s *spawner) runner(p *process) {
 	s.h.proc(s.b, p)
 	s.h.rememberSystemID()
 	r := simrunner.Start(simrunner.Options{
-		Clock: s.h.o.Clock, Timing: s.h.o.Timing, URL: cfg.url, Token: cfg.token,
+		Clock: s.h.o.Clock, Timing: s.h.o.Timing, Hold: s.h.o.Hold, URL: cfg.url, Token: cfg.token,
 		SystemID: s.h.SystemID(), Concurrent: cfg.concurrent, ShutdownTimeout: cfg.shutdown,
 		Containers: s.h.podman, Shell: cfg.executor == "shell", Log: s.h.note,
 		Fork: func(argv []string, signal func(syscall.Signal)) func() {

@@ -52,6 +52,8 @@ type Options struct {
 	Fork func(argv []string, signal func(syscall.Signal)) (end func())
 	// Shell is the shell executor: signals to the job's processes end the job.
 	Shell bool
+	// Hold keeps scripts from ending for as long as it says so. May be nil.
+	Hold func() bool
 	// Log gets the lines of the journal. May be nil.
 	Log func(line string)
 	// Exited is called once, from a goroutine of its own, when the process has

@@ -63,6 +63,9 @@ func (b *build) accept() error {
 func (b *build) perform() error {
 	b.say("$ " + strings.Join(b.script("script"), "; "))
 	err := b.pass(b.length("SIM_DURATION"))
+	for err == nil && b.r.o.Hold != nil && b.r.o.Hold() {
+		err = b.pass(20 * time.Millisecond)
+	}
 	if err == nil {
 		b.say("sim: script ended")
 	}
