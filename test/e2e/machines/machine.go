@@ -96,13 +96,13 @@ func hostKeys(root string) []string {
 	return []string{strings.TrimSpace(string(key))}
 }
 
-// List describes every machine, oldest first.
+// List describes every machine, oldest first; never nil without an error.
 func (w *World) List() ([]*Machine, error) {
 	records, err := w.records()
 	if err != nil {
 		return nil, err
 	}
-	var all []*Machine
+	all := []*Machine{}
 	for _, record := range records {
 		m, err := w.Describe(record.ID)
 		if errors.Is(err, ErrNotFound) {

@@ -16,7 +16,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
-const machineUsage = "create|delete|describe|list|reboot|cut|on|hang|thaw|unplug|plug WORLD …"
+const machineUsage = "list WORLD | create WORLD [--image NAME] [--label KEY=VALUE]… NAME | " +
+	"describe|delete|reboot|cut|on|hang|thaw|unplug|plug WORLD NAME-OR-ID"
 
 func supervise(ctx context.Context, args []string) error {
 	if len(args) != 2 {
@@ -27,7 +28,7 @@ func supervise(ctx context.Context, args []string) error {
 
 // machine works on one machine of a world and prints what it is as JSON.
 func machine(ctx context.Context, args []string) error {
-	if len(args) < 2 {
+	if len(args) < 2 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[1], "-") {
 		return errors.New("usage: e2e machine " + machineUsage)
 	}
 	verb, args := args[0], args[1:]
