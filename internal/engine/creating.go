@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -22,12 +23,10 @@ func creating(ctx context.Context, w *work) (outcome, error) {
 		c.Began = w.now()
 		c.GitLabAt = w.gitlabTime(ctx)
 	}
-	if c.Prepared.Image == "" && len(c.Prepared.Spec) == 0 {
-		prepared, err := w.f.Machines.Prepare(ctx, w.op.VM, w.op.Request.Image)
-		if err != nil {
-			return w.createFailed(ctx, err)
+	if !c.Prepared.Resolved { // resumed with another image
+		if err := w.prepare(ctx, w.op.Request.Image); err != nil {
+			return w.createFailed(ctx, "the create request", err)
 		}
-		c.Prepared = prepared
 	}
 	if c.Token == "" {
 		return w.beginCreate(ctx)
@@ -118,14 +117,14 @@ func (w *work) create(ctx context.Context) (outcome, error) {
 		Ref: w.op.Ref(), Operation: w.op.ID, Attempt: c.Attempt, Token: c.Token, Prepared: c.Prepared,
 	})
 	if err != nil {
-		return w.createFailed(ctx, err)
+		return w.createFailed(ctx, fmt.Sprintf("create attempt %d", c.Attempt), err)
 	}
 	c.CalledAt = first(c.CalledAt, w.now())
 	switch {
 	case progress.Done && progress.Instance != nil:
 		return w.created(progress.Instance)
 	case progress.Done: // somebody took it away between the create and this look
-		return w.createFailed(ctx, fleet.Errorf(fleet.CodeUnavailable, "attempt %d has ended, but its instance is not listed", c.Attempt))
+		return w.createFailed(ctx, fmt.Sprintf("create attempt %d", c.Attempt), fleet.Errorf(fleet.CodeUnavailable, "attempt %d has ended, but its instance is not listed", c.Attempt))
 	}
 	w.waitsFor(detail("the provider creates "+w.op.VM, progress.Detail), time.Time{}, "")
 	return wait(pollPause(w.now().Sub(c.CalledAt)))
@@ -144,15 +143,14 @@ func (w *work) created(m *fleet.Instance) (outcome, error) {
 
 // createFailed ends the attempt. After a delete nothing is given up: what may
 // pass is tried again for hours, what needs a person is held and shouted about.
-func (w *work) createFailed(ctx context.Context, err error) (outcome, error) {
+func (w *work) createFailed(ctx context.Context, what string, err error) (outcome, error) {
 	if ctx.Err() != nil {
 		return outcome{}, err // not answered: the same attempt is looked at again
 	}
 	w.op.Create.Token = ""
 	code := fleet.CodeOf(err)
 	if fleet.Retryable(code) || code == fleet.CodeConflict || code == fleet.CodeInternal {
-		w.fact(fleet.FactWarning, "create attempt %d failed: %s", w.op.Create.Attempt, text(err))
-		return w.backoff(err)
+		return w.backoff(fleet.Errorf(code, "%s failed: %w", what, err))
 	}
 	if w.op.Kind == fleet.KindCreate {
 		return w.fail(err)

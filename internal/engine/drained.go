@@ -11,7 +11,8 @@ import (
 func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot) (outcome, error) {
 	state := &w.op.Drain
 	state.Verdict, state.VerdictAt = d.Verdict, w.now()
-	w.fact(fleet.FactNote, "drained (row %d): %s", d.Row, d.Reason)
+	w.fact(fleet.FactNote, "drained: %s", d.Reason)
+	w.ofRow(d.Row)
 	if s != nil && s.Host != nil {
 		state.Proof, state.VerdictAt = s.Host, s.Host.TakenAt
 	}
@@ -55,7 +56,8 @@ func (w *work) cut(jobs []fleet.Job, how string) {
 // that this ends are recorded before anything is done to them.
 func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
 	w.waive(d.Verdict, d.Row, "policy: "+w.op.Request.Policy.String())
-	w.fact(fleet.FactWarning, "going on without a proof (row %d): %s", d.Row, d.Reason)
+	w.fact(fleet.FactWarning, "going on without a proof: %s", d.Reason)
+	w.ofRow(d.Row)
 	if d.Verdict == fleet.VerdictOverrun {
 		jobs := w.op.Drain.Jobs
 		if w.f.GitLab != nil && w.op.Old.SystemID != "" {

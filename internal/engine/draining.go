@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -36,7 +37,9 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 	}
 	switch d.Action {
 	case fleet.ActStopIntake:
-		w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+		if !w.op.Drain.StoppedAt.IsZero() { // the first stop goes without saying
+			w.waitsForDrain(d.Reason)
+		}
 		return w.stopIntake(ctx, s)
 	case fleet.ActHold:
 		return w.holdForExit(ctx, s, d)
@@ -56,7 +59,7 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 	case fleet.ActConflict:
 		return w.replaced(d.Reason)
 	default:
-		w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+		w.waitsForDrain(d.Reason)
 		return wait(max(d.Wait, 100*time.Millisecond))
 	}
 }
@@ -74,18 +77,26 @@ func (w *work) replaced(reason string) (outcome, error) {
 	return move(fleet.EventReplaced)
 }
 
-// then says for people what happens when the cap passes.
-func (w *work) then() string {
-	if w.op.Drain.Deadline.IsZero() {
-		return ""
-	}
-	switch w.op.Request.Policy.OnOverrun {
-	case fleet.OverrunAbort:
-		return "intake is restored and the operation fails"
-	case fleet.OverrunWait:
-		return "it is alerted and waits on until " + w.op.Drain.HardCap.Format(time.RFC3339)
+// waitsForDrain says what the drain waits for, until when, and what then.
+func (w *work) waitsForDrain(reason string) {
+	until, then := w.deadline()
+	w.waitsFor(reason, until, then)
+}
+
+// deadline is the next moment that ends the waiting, and what happens then.
+func (w *work) deadline() (until time.Time, then string) {
+	d, policy := w.op.Drain, w.op.Request.Policy
+	switch {
+	case d.Deadline.IsZero():
+		return time.Time{}, ""
+	case policy.OnOverrun == fleet.OverrunAbort:
+		return d.Deadline, "intake is restored and the operation fails"
+	case policy.OnOverrun == fleet.OverrunWait && w.now().Before(d.Deadline):
+		return d.Deadline, fmt.Sprintf("it is alerted and waits on, up to %s in all", policy.HardCap)
+	case policy.OnOverrun == fleet.OverrunWait:
+		return d.HardCap, "the running job is ended and the " + string(w.op.Kind) + " goes on"
 	default:
-		return "the running job is ended and the " + string(w.op.Kind) + " goes on"
+		return d.Deadline, "the running job is ended and the " + string(w.op.Kind) + " goes on"
 	}
 }
 
@@ -113,7 +124,7 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 		d.StoppedAt = now
 		d.Deadline = now.Add(w.op.Request.Policy.Cap)
 		d.HardCap = now.Add(max(w.op.Request.Policy.HardCap, w.op.Request.Policy.Cap))
-		w.fact(fleet.FactNote, "intake is stopped; the cap passes at %s", d.Deadline.Format(time.RFC3339))
+		w.fact(fleet.FactNote, "intake is stopped; running jobs have up to %s to end", w.op.Request.Policy.Cap)
 	} else {
 		d.StoppedPastCap = !now.Before(d.Deadline)
 		w.fact(fleet.FactNote, "intake is stopped again")
@@ -130,7 +141,7 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 	switch code := fleet.CodeOf(err); {
 	case fleet.Retryable(code):
-		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
+		w.waitsForDrain("intake could not be stopped: " + text(err))
 		return wait(time.Second)
 	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
 		if fresh {
@@ -138,7 +149,7 @@ func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 		}
 		return w.fail(err)
 	case code == fleet.CodeConflict:
-		w.waitsFor("intake could not be stopped: "+text(err), w.op.Drain.Deadline, w.then())
+		w.waitsForDrain("intake could not be stopped: " + text(err))
 		return wait(2 * time.Second)
 	default:
 		return outcome{}, err
@@ -147,7 +158,7 @@ func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 
 // holdForExit waits on the host for the process to end, at most until the cap.
 func (w *work) holdForExit(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
-	w.waitsFor(d.Reason, w.op.Drain.Deadline, w.then())
+	w.waitsForDrain(d.Reason)
 	if err := w.save(ctx); err != nil {
 		return outcome{}, storeError{err}
 	}

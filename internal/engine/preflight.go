@@ -53,11 +53,9 @@ func (w *work) prepareCreate(ctx context.Context) error {
 	if image == "" {
 		image = w.f.Image
 	}
-	prepared, err := w.f.Machines.Prepare(ctx, w.op.VM, image)
-	if err != nil {
+	if err := w.prepare(ctx, image); err != nil {
 		return err
 	}
-	w.op.Create.Prepared = prepared
 	if w.f.Registrar == nil {
 		return nil
 	}
@@ -66,6 +64,17 @@ func (w *work) prepareCreate(ctx context.Context) error {
 			WithHint("put the runner's present token into the fleet's runner.token and into its create script")
 	}
 	return nil // alive, or unknown: the gate will tell
+}
+
+// prepare resolves the image and stores the create request.
+func (w *work) prepare(ctx context.Context, image string) error {
+	prepared, err := w.f.Machines.Prepare(ctx, w.op.VM, image)
+	if err != nil {
+		return err
+	}
+	prepared.Resolved = true
+	w.op.Create.Prepared = prepared
+	return nil
 }
 
 // preflightOld stores the old incarnation and looks at its host.

@@ -32,9 +32,19 @@ func verifying(ctx context.Context, w *work) (outcome, error) {
 	w.op.Create.NewAddr, w.op.Create.HostKeys = m.Address, m.HostKeys
 	reading, err := w.f.glance(ctx, w.newTarget())
 	if err != nil {
-		return w.notYet("the new host cannot be reached: "+text(err), time.Second)
+		return w.notYet(w.notUp(err), time.Second)
 	}
 	return w.verifyHost(ctx, reading)
+}
+
+// bootTime is how long a new host may be out of reach without a word about it.
+const bootTime = time.Minute
+
+func (w *work) notUp(err error) string {
+	if w.now().Sub(w.op.PhaseSince) < bootTime {
+		return "the new host is not up yet"
+	}
+	return "the new host cannot be reached: " + text(err)
 }
 
 // notYet waits until the gate closes; then the VM stays for inspection.

@@ -173,8 +173,9 @@ type RestoreGoal struct {
 // resolved before the drain. Spec is the provider's own document; secrets in
 // it are references only.
 type Prepared struct {
-	Image string          `json:"image,omitempty"` // exact id
-	Spec  json.RawMessage `json:"spec,omitempty"`
+	Resolved bool            `json:"resolved,omitempty"` // the provider has said all it has to say
+	Image    string          `json:"image,omitempty"`    // exact id
+	Spec     json.RawMessage `json:"spec,omitempty"`
 }
 
 // Instance is a machine as the provider lists it.
