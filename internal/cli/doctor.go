@@ -81,7 +81,10 @@ func (p *program) examine(ctx context.Context, s *session, names []string) error
 // findings prints a report.
 func (p *program) findings(report *client.Report) {
 	if len(report.Findings) == 0 {
-		fmt.Fprintf(p.Stdout, "%s: %s (%d VMs examined)\n", report.Fleet, p.paint.good("clean"), len(report.Examined))
+		fmt.Fprintf(p.Stdout, "%s: %s (%s examined)\n", report.Fleet, p.paint.good("clean"), countVMs(len(report.Examined)))
+		for _, vm := range report.Examined { // without a finding, each of these was looked at
+			fmt.Fprintf(p.Stdout, "  %s/%s: reach, unit, sudo, identity\n", report.Fleet, vm)
+		}
 		return
 	}
 	for _, f := range report.Findings {
@@ -101,6 +104,13 @@ func (p *program) findings(report *client.Report) {
 			fmt.Fprintf(p.Stdout, "  mend:  %s\n", mend)
 		}
 	}
+}
+
+func countVMs(n int) string {
+	if n == 1 {
+		return "1 VM"
+	}
+	return fmt.Sprintf("%d VMs", n)
 }
 
 func hasErrors(report *client.Report) bool {

@@ -66,6 +66,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	e.tokens(ctx)
 	e.gitlab(ctx)
 	e.hosts(ctx)
+	e.hostTokens()
 	e.identities()
 	return Report{Fleet: fleetName, At: e.now, Examined: vms, Findings: e.sorted()}, nil
 }

@@ -92,7 +92,7 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 			func(w *ward) { w.managers[0].Execution = fleet.ExecutionUnknown }, SeverityWarning, "a", "gitlab", "job_execution_status is missing", "GitLab 18",
 		},
 		"foreign token": {
-			func(w *ward) { w.facts["a"].Entries[0].TokenSHA256 = "bb" }, SeverityWarning, "a", "identity", "has the fleet's runner token", "compare",
+			func(w *ward) { w.facts["a"].Entries[0].TokenSHA256 = "bb" }, SeverityWarning, "a", "identity", "runner.token is not the token in the VMs' config.toml: no", "put the token of the hosts' config.toml",
 		},
 		"GitLab token wrong": {
 			func(w *ward) {
@@ -109,7 +109,20 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 			func(w *ward) { w.paused = true }, SeverityWarning, "", "gitlab", "runner 7 is paused", "resume",
 		},
 		"runner token dead": {
-			func(w *ward) { w.tokenErr = fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the runner token") }, SeverityError, "", "token", "GitLab refuses the runner token", "",
+			func(w *ward) { w.tokenErr = fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the runner token") }, SeverityError, "", "token", "GitLab refuses the runner token; a, b run with the same token", "a live entry",
+		},
+		"wrong runner token in the configuration": {
+			func(w *ward) {
+				w.tokenErr = fleet.Errorf(fleet.CodeForbidden, "GitLab refuses it").WithHint("see runner.token")
+				w.sum = "cc"
+			}, SeverityError, "", "token",
+			"runner.token is not the token in the VMs' config.toml (a, b run with another one), and GitLab refuses it", "put the token of the hosts' config.toml",
+		},
+		"runner token refused, hosts' config.toml unread": {
+			func(w *ward) {
+				w.tokenErr = fleet.Errorf(fleet.CodeForbidden, "GitLab refuses it")
+				w.facts["a"].Entries, w.facts["b"].Entries = nil, nil
+			}, SeverityError, "", "token", "no host's config.toml could be compared", "before anything is changed in GitLab",
 		},
 		"runner token unknown": {
 			func(w *ward) { w.tokenErr = fleet.Errorf(fleet.CodeUnavailable, "GitLab answered 500") }, SeverityWarning, "", "token", "GitLab answered 500", "",

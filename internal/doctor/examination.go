@@ -19,6 +19,8 @@ type examination struct {
 	managers      []fleet.Manager
 	managersKnown bool
 
+	refused error // GitLab's, of the runner token; judged when the hosts were seen
+
 	mu       sync.Mutex // hosts are looked at side by side
 	findings []Finding
 	seen     map[string]*fleet.HostFacts // by VM: those that answered

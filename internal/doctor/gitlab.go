@@ -60,7 +60,7 @@ func (e *examination) runnerToken(ctx context.Context) {
 	switch {
 	case err == nil:
 	case fleet.CodeOf(err) == fleet.CodeForbidden:
-		e.add(failure(SeverityError, "", "token", err, "the runner token is dead: no VM of the fleet gets jobs with it"))
+		e.refused = err
 	default:
 		e.add(failure(SeverityWarning, "", "token", err, "it is not known whether the runner token lives"))
 	}

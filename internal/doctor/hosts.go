@@ -70,7 +70,6 @@ func (e *examination) host(ctx context.Context, m *fleet.Instance) {
 	if err := fleet.RefuseHost(ref, e.spec.Host, facts); err != nil {
 		e.add(failure(SeverityError, m.VM, checkOf(facts, err), err, "operations on it are refused before anything is stopped"))
 	}
-	e.foreignToken(m.VM, facts)
 }
 
 // checkOf names the examination that a refusal belongs to.
@@ -82,23 +81,5 @@ func checkOf(facts *fleet.HostFacts, err error) string {
 		return "identity"
 	default:
 		return "units"
-	}
-}
-
-// foreignToken warns of a host whose runner does not use the fleet's token.
-func (e *examination) foreignToken(vm string, facts *fleet.HostFacts) {
-	if e.patient.RunnerToken == "" || !facts.ConfigKnown {
-		return
-	}
-	for _, entry := range facts.Entries {
-		if entry.TokenSHA256 == e.patient.RunnerToken {
-			return
-		}
-	}
-	if len(facts.Entries) > 0 {
-		e.add(Finding{
-			Severity: SeverityWarning, VM: vm, Check: "identity", What: "no [[runners]] entry of the host has the fleet's runner token",
-			Would: "its manager cannot be removed after a delete, and the VM may belong to another runner", Mend: "compare config.toml on the host with the fleet's runner.token",
-		})
 	}
 }

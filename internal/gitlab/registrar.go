@@ -22,7 +22,9 @@ func (in *Instance) Registrar(token string) *Registrar {
 	return &Registrar{in: in, token: token}
 }
 
-const deadToken = "the runner token is dead: every VM of the fleet gets this answer; make a new runner entry, or put the right token into runner.token"
+// deadToken does not advise a new runner entry: a wrong runner.token gets the
+// same 403, and the hosts' own token may live.
+const deadToken = "GitLab knows no such runner token: see that runner.token is the token in the VMs' config.toml; `sluice doctor` compares them"
 
 // RemoveManager implements engine.Registrar. It removes one manager; the
 // shared token stays valid (facts/gitlab.md section 3).

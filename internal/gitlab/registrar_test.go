@@ -71,7 +71,7 @@ func TestADeadTokenIsToldFromAnUnknownOne(t *testing.T) {
 	if err := dead.TokenAlive(t.Context()); fleet.CodeOf(err) != fleet.CodeForbidden {
 		t.Errorf("dead: %v", err)
 	} else {
-		mustSay(t, err.Error(), "the runner token is dead")
+		mustSay(t, err.Error(), "see that runner.token is the token in the VMs' config.toml")
 	}
 	if err := dead.RemoveManager(t.Context(), "s_aaa"); fleet.CodeOf(err) != fleet.CodeForbidden {
 		t.Errorf("dead: %v", err)
