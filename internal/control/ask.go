@@ -49,7 +49,7 @@ func check(spec fleet.Spec, in Intent) error {
 	seen := map[string]bool{}
 	for _, vm := range in.VMs {
 		if !spec.Has(vm) {
-			return unknown("VM in fleet "+spec.Name, vm, spec.VMs)
+			return unknown("VM", vm, " in fleet "+spec.Name, spec.VMs)
 		}
 		if seen[vm] {
 			return fleet.Errorf(fleet.CodeInvalid, "VM %s/%s was named twice", spec.Name, vm).WithHint("name each VM once")

@@ -30,7 +30,7 @@ func New(o Options) *Control { return &Control{Options: o} }
 func (c *Control) Spec(name string) (fleet.Spec, error) {
 	spec, ok := c.Fleets[name]
 	if !ok {
-		return fleet.Spec{}, unknown("fleet", name, keys(c.Fleets))
+		return fleet.Spec{}, unknown("fleet", name, "", keys(c.Fleets))
 	}
 	return spec, nil
 }

@@ -13,9 +13,10 @@ func keys[V any](m map[string]V) []string {
 	return slices.Sorted(maps.Keys(m))
 }
 
-// unknown says that a name is not known and which known one is near it.
-func unknown(what, name string, known []string) *fleet.Error {
-	err := fleet.Errorf(fleet.CodeNotFound, "there is no %s %q", what, name)
+// unknown says that a name is not known there, such as " in fleet gcp", and
+// which known one is near it.
+func unknown(what, name, there string, known []string) *fleet.Error {
+	err := fleet.Errorf(fleet.CodeNotFound, "there is no %s %q%s", what, name, there)
 	if near := spelling.Nearest(name, known); near != "" {
 		return err.WithHint("did you mean %q?", near)
 	}
