@@ -48,7 +48,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.specs[name] = f.Spec
 	}
 	for _, step := range []func(context.Context) error{
-		a.openJournal, a.openMetrics, a.openHands, a.openEngine, a.openAPI,
+		a.checkSecrets, a.openJournal, a.openMetrics, a.openHands, a.openEngine, a.openAPI,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, a.Close())
@@ -59,6 +59,16 @@ func Open(ctx context.Context, o Options) (*App, error) {
 
 // Handler is the API, for callers in this process.
 func (a *App) Handler() http.Handler { return a.server }
+
+// Idle says whether nobody runs the engine of the journal: what is unfinished
+// stands still.
+func (a *App) Idle() bool {
+	if a.lock != nil {
+		return false
+	}
+	_, held := store.EngineHolder(a.Config.Store.SQLite)
+	return !held
+}
 
 // Close ends the engine and closes everything. Operations stay as they are.
 func (a *App) Close() error {
@@ -78,6 +88,15 @@ func (a *App) Close() error {
 		problems = append(problems, a.lock.Close())
 	}
 	return errors.Join(problems...)
+}
+
+// checkSecrets reads every secret before a file is made: a command that cannot
+// work leaves nothing behind.
+func (a *App) checkSecrets(context.Context) error {
+	if a.Role == RoleRead || a.Fleets != nil {
+		return nil
+	}
+	return Check(a.Config)
 }
 
 // openJournal takes the engine lock, if the role runs the engine, and opens
