@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,8 +47,13 @@ func (r *request) flags(cmd *cobra.Command) {
 	f.BoolVar(&r.yes, "yes", false, "do not ask")
 	f.BoolVar(&r.wait, "wait", true, "follow until the end")
 	f.BoolVar(&r.detach, "detach", false, "do not follow (needs a server)")
-	f.DurationVar(&r.linger, "linger", linger, "alone: how long to stay for what follows, such as the watch for orphaned jobs")
+	lingerFlag(cmd, &r.linger)
 	f.BoolVar(&r.leave, "leave", false, "alone: Ctrl-C leaves the operation as it is instead of giving intake back")
+}
+
+// lingerFlag says how long a command alone stays for what follows.
+func lingerFlag(cmd *cobra.Command, length *time.Duration) {
+	cmd.Flags().DurationVar(length, "linger", linger, "alone: how long to stay for what follows, such as the watch for orphaned jobs")
 }
 
 func (r *request) imageFlag(cmd *cobra.Command) {
@@ -57,6 +63,7 @@ func (r *request) imageFlag(cmd *cobra.Command) {
 func (r *request) drainFlags(cmd *cobra.Command) {
 	cmd.Flags().DurationVar(&r.cap, "cap", 0, "how long jobs may go on after intake was stopped (else the fleet's)")
 	cmd.Flags().StringVar(&r.onOverrun, "on-overrun", "", "when the cap passes with a job running: `POLICY` is proceed, wait or abort (else the fleet's)")
+	_ = cmd.RegisterFlagCompletionFunc("on-overrun", cobra.FixedCompletions([]string{"proceed", "wait", "abort"}, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
 }
 
 func (r *request) body(vms []string) (client.AskBody, error) {
@@ -95,26 +102,10 @@ func set[T comparable](field **T, value T) {
 	}
 }
 
-// target reads FLEET/VM… of one fleet.
-func target(args []string) (fleetName string, vms []string, err error) {
-	for _, arg := range args {
-		ref, err := fleet.ParseRef(arg)
-		if err != nil {
-			return "", nil, usage(err)
-		}
-		if fleetName != "" && ref.Fleet != fleetName {
-			return "", nil, usage(fleet.Errorf(fleet.CodeInvalid, "VMs of two fleets in one command: %s and %s", fleetName, ref.Fleet).
-				WithHint("run the command once for each fleet: a request is accepted whole or not at all"))
-		}
-		fleetName, vms = ref.Fleet, append(vms, ref.VM)
-	}
-	return fleetName, vms, nil
-}
-
 // ask is every mutating command: connect, ask, follow.
 func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 	ctx := cmd.Context()
-	fleetName, vms, err := target(args)
+	fleetName, vms, err := p.target(args)
 	if err != nil {
 		return err
 	}
@@ -137,10 +128,11 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 		return usage(fleet.Errorf(fleet.CodeInvalid, "--detach needs a server to go on").WithHint("start `sluice serve`, or leave --detach out"))
 	}
 	if s.alone() {
-		if err := p.leftovers(ctx, s); err != nil {
+		if err := p.leftovers(ctx, s, ""); err != nil {
 			return err
 		}
 	}
+	idle := r.kind == client.AskBodyKindDrain && s.alone() && drainedAlready(ctx, s, fleetName, vms)
 	asked, err := s.Ask(ctx, fleetName, "", body)
 	if err != nil {
 		return err
@@ -149,7 +141,22 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 	if r.detach || !r.wait {
 		return p.detached(asked.Operations)
 	}
-	return p.follow(ctx, s, following{ops: asked.Operations, after: asked.After, leave: r.leave, linger: r.linger})
+	return p.follow(ctx, s, following{ops: asked.Operations, after: asked.After, leave: r.leave, linger: r.linger, drainedNothing: idle})
+}
+
+// drainedAlready says whether a drain of VMs has nothing to drain, and so left
+// no job of its own to look for.
+func drainedAlready(ctx context.Context, s *session, fleetName string, vms []string) bool {
+	list, err := s.VMs(ctx, fleetName)
+	if err != nil {
+		return false // asking says what is wrong
+	}
+	for _, vm := range list.Vms {
+		if slices.Contains(vms, vm.Vm) && vm.State != "drained" {
+			return false
+		}
+	}
+	return true
 }
 
 // notice says what cannot be seen for want of a token.

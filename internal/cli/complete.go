@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"gitlab.com/sluice-runners/sluice/internal/app"
+	"gitlab.com/sluice-runners/sluice/internal/client"
 )
 
 // completeVMs completes FLEET/VM from the configuration: no server is asked.
@@ -40,4 +43,36 @@ func (p *program) completeFleets(_ *cobra.Command, args []string, start string) 
 		}
 	}
 	return words, cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeOps completes the ID of an operation.
+func (p *program) completeOps(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	return p.operationIDs(cmd, args, start, client.ListOperationsParams{}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeUnfinished completes the ID of an operation that has not ended.
+func (p *program) completeUnfinished(cmd *cobra.Command, args []string, start string) ([]string, cobra.ShellCompDirective) {
+	return p.operationIDs(cmd, args, start, client.ListOperationsParams{Unfinished: new(true)}), cobra.ShellCompDirectiveNoFileComp
+}
+
+func (p *program) operationIDs(cmd *cobra.Command, args []string, start string, params client.ListOperationsParams) []string {
+	if len(args) > 0 {
+		return nil
+	}
+	s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, nil))
+	if err != nil {
+		return nil
+	}
+	defer s.Close()
+	list, err := s.Operations(cmd.Context(), params)
+	if err != nil {
+		return nil
+	}
+	var words []string
+	for i := range list.Operations {
+		if op := &list.Operations[i]; strings.HasPrefix(op.Id, start) {
+			words = append(words, cobra.CompletionWithDesc(op.Id, op.Fleet+"/"+op.Vm+" "+string(op.Kind)+" "+string(op.Phase)))
+		}
+	}
+	return words
 }

@@ -65,6 +65,7 @@ func (p *program) inProcess(ctx context.Context, c *config.Config, role app.Role
 	if err != nil {
 		return nil, errors.Join(err, own.Close())
 	}
+	p.idle = own.Idle
 	return &session{Client: in, own: own}, nil
 }
 
@@ -83,13 +84,16 @@ func answers(ctx context.Context, socket string) bool {
 }
 
 // leftovers names the unfinished operations that this process does not work
-// on: they stand still until somebody resumes them.
-func (p *program) leftovers(ctx context.Context, s *session) error {
+// on, all but one: they stand still until somebody resumes them.
+func (p *program) leftovers(ctx context.Context, s *session, but string) error {
 	list, err := s.Operations(ctx, client.ListOperationsParams{Unfinished: new(true), Limit: new(int64(1000))})
 	if err != nil {
 		return err
 	}
 	for _, op := range list.Operations {
+		if op.Id == but {
+			continue
+		}
 		fmt.Fprintf(p.Stderr, "sluice: %s/%s: %s from before is unfinished (%s, %s) and stands still: `sluice op resume %s` goes on with it\n",
 			op.Fleet, op.Vm, op.Id, op.Kind, op.Phase, op.Id)
 	}

@@ -16,13 +16,14 @@ const waitSeconds = 1
 
 // following is what a command follows.
 type following struct {
-	ops        []client.Operation
-	after      int64 // events up to here are old
-	leave      bool  // Ctrl-C leaves the operations as they are
-	linger     time.Duration
-	firstFails bool      // the first failure ends it
-	until      time.Time // it ends then at the latest; zero = when all have ended
-	watching   bool      // somebody else works on them
+	ops            []client.Operation
+	after          int64 // events up to here are old
+	leave          bool  // Ctrl-C leaves the operations as they are
+	linger         time.Duration
+	drainedNothing bool      // nothing follows that would be worth to stay for
+	firstFails     bool      // the first failure ends it
+	until          time.Time // it ends then at the latest; zero = when all have ended
+	watching       bool      // somebody else works on them
 }
 
 // follow prints what happens to operations until all have ended, and yields
@@ -38,7 +39,7 @@ func (p *program) follow(ctx context.Context, s *session, f following) error {
 	if !p.json() {
 		w.summary()
 	}
-	if s.alone() {
+	if s.alone() && !f.drainedNothing {
 		if err := w.untilFollowedUp(ctx, interrupts); err != nil {
 			return err
 		}
@@ -86,20 +87,11 @@ func (w *watcher) untilEnded(ctx context.Context, interrupts <-chan struct{}) er
 
 // await waits for news, or obeys an interrupt.
 func (w *watcher) await(ctx context.Context, interrupts <-chan struct{}) error {
-	news, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- w.events(news, waitSeconds) }()
-	select {
-	case err := <-done:
+	interrupted, err := w.pause(ctx, interrupts)
+	if err != nil || !interrupted {
 		return err
-	case <-interrupts:
-		cancel()
-		if err := <-done; err != nil {
-			return err
-		}
-		return w.interrupted(ctx)
 	}
+	return w.interrupted(ctx)
 }
 
 // look prints news and reads the operations anew.
@@ -182,24 +174,40 @@ func (w *watcher) ended() bool {
 // Ctrl-C, is done by the next run or by a server.
 func (w *watcher) untilFollowedUp(ctx context.Context, interrupts <-chan struct{}) error {
 	until := w.Now().Add(w.linger)
-	for {
+	for said := false; ; said = true {
 		open, err := w.openChores(ctx)
 		if err != nil || len(open) == 0 {
 			return err
 		}
 		stop := !w.Now().Before(until)
-		select {
-		case <-interrupts:
-			stop = true
-		default:
+		if !stop && !said {
+			fmt.Fprintf(w.Stderr, "sluice: the work has ended; stays up to %s for %s; Ctrl-C is fine, the rest is left to the next run or `sluice serve`\n",
+				short(w.linger.String()), list(open))
+		}
+		if !stop {
+			if stop, err = w.pause(ctx, interrupts); err != nil {
+				return err
+			}
 		}
 		if stop {
 			fmt.Fprintf(w.Stderr, "sluice: %s is left to the next run or to `sluice serve` (--linger 4m sees it to the end)\n", list(open))
 			return nil
 		}
-		if err := w.await(ctx, nil); err != nil {
-			return err
-		}
+	}
+}
+
+// pause waits for news and says whether an interrupt came instead.
+func (w *watcher) pause(ctx context.Context, interrupts <-chan struct{}) (interrupted bool, err error) {
+	news, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- w.events(news, waitSeconds) }()
+	select {
+	case err := <-done:
+		return false, err
+	case <-interrupts:
+		cancel()
+		return true, <-done
 	}
 }
 

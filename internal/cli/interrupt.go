@@ -37,11 +37,11 @@ func (w *watcher) interrupted(ctx context.Context) error {
 	case w.watching:
 		return &exit{status: ExitInterrupted}
 	case !w.alone():
-		return w.left("the server goes on")
+		return w.left(func(string) string { return "the server goes on" })
 	case w.leave, w.pressed > 2:
-		return w.left("nobody works on it now: `sluice op resume ID` goes on")
+		return w.left(func(id string) string { return "nobody works on it now: `sluice op resume " + id + "` goes on" })
 	case w.pressed == 2:
-		fmt.Fprintln(w.Stderr, "sluice: still at it; a third Ctrl-C leaves it as it is, to go on with `sluice op resume ID`")
+		fmt.Fprintf(w.Stderr, "sluice: still at it; a third Ctrl-C leaves it as it is, to go on with %s\n", list(w.resumes()))
 		return nil
 	default:
 		return w.giveBack(ctx)
@@ -69,12 +69,23 @@ func (w *watcher) giveBack(ctx context.Context) error {
 	return nil
 }
 
+// resumes are the commands that go on with what has not ended.
+func (w *watcher) resumes() []string {
+	var commands []string
+	for i := range w.ops {
+		if !w.ops[i].Finished {
+			commands = append(commands, "`sluice op resume "+w.ops[i].Id+"`")
+		}
+	}
+	return commands
+}
+
 // left reports that operations go on, or stand still, without this command.
-func (w *watcher) left(what string) error {
+func (w *watcher) left(what func(id string) string) error {
 	for i := range w.ops {
 		if op := &w.ops[i]; !op.Finished {
 			fmt.Fprintf(w.Stderr, "sluice: %s/%s: left %s in %s; %s; follow it with `sluice op watch %s`\n",
-				op.Fleet, op.Vm, op.Id, op.Phase, what, op.Id)
+				op.Fleet, op.Vm, op.Id, op.Phase, what(op.Id), op.Id)
 		}
 	}
 	if w.json() {

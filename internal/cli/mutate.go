@@ -35,7 +35,7 @@ after another, as max_unavailable allows.
 		Example: `  sluice recreate shared/runner-01
   sluice recreate shared/runner-01 shared/runner-02 --parallel 2 --image fedora-43
   sluice recreate shared/runner-01 --cap 30m --on-overrun abort`,
-		Args: cobra.MinimumNArgs(1), ValidArgsFunction: p.completeVMs,
+		Args: someVMs, ValidArgsFunction: p.completeVMs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
@@ -52,7 +52,7 @@ func (p *program) drainCommand() *cobra.Command {
 cap). The VM stays drained, over reboots too, until undrain, recreate or create.
 ` + needsDrain + needsServer,
 		Example: "  sluice drain shared/runner-01\n  sluice drain shared/runner-01 --cap 2h --on-overrun abort",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: p.completeVMs,
+		Args:    someVMs, ValidArgsFunction: p.completeVMs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
@@ -68,7 +68,7 @@ func (p *program) undrainCommand() *cobra.Command {
 opens when it has ended.
 ` + needsServer,
 		Example: "  sluice undrain shared/runner-01",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: p.completeVMs,
+		Args:    someVMs, ValidArgsFunction: p.completeVMs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
@@ -85,7 +85,7 @@ it is left. --no-drain skips the drain: running jobs are cut and counted.
 With --no-drain neither token is needed.
 ` + needsServer,
 		Example: "  sluice delete shared/runner-01\n  sluice delete shared/runner-01 --no-drain --yes",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: p.completeVMs,
+		Args:    someVMs, ValidArgsFunction: p.completeVMs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
@@ -108,7 +108,7 @@ Credentials:
   gitlab.token or runner.token   to see its manager online, or the token alive
 ` + needsServer,
 		Example: "  sluice create shared/runner-05 --image fedora-43\n  sluice create shared/runner-05 --recreate",
-		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: p.completeVMs,
+		Args:    someVMs, ValidArgsFunction: p.completeVMs,
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)

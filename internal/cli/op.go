@@ -16,7 +16,7 @@ func (p *program) opCommand() *cobra.Command {
 	op := &cobra.Command{
 		Use: "op", Short: "List, show, watch, cancel and resume operations",
 		Example: "  sluice op list --unfinished\n  sluice op watch op-0a1b",
-		Args:    cobra.NoArgs,
+		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	op.AddCommand(p.opList(), p.opShow(), p.opWatch(), p.opCancel(), p.opResume())
@@ -61,10 +61,10 @@ func (p *program) operations(list *client.Operations) error {
 		return p.printJSON(list)
 	}
 	return p.table(func(w *tabwriter.Writer) {
-		fmt.Fprintln(w, "OPERATION\tVM\tKIND\tPHASE\tASKED\tBY\tWAITS FOR")
+		fmt.Fprintln(w, "OPERATION\tVM\tKIND\tPHASE\tASKED\tBY\tWAITS FOR / FAILED WITH")
 		for i := range list.Operations {
 			op := &list.Operations[i]
-			note := waitsFor(op)
+			note := p.waitsFor(op)
 			if op.Failure != nil && op.Finished {
 				note = op.Failure.Message
 			}
@@ -78,7 +78,7 @@ func (p *program) opShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show an operation with its journal",
 		Example: "  sluice op show op-0a1b",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneOperation, ValidArgsFunction: p.completeOps,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.reading(cmd, func(ctx context.Context) error {
 				s, err := p.connect(ctx, app.RoleRead, commandLine(cmd, args))
@@ -118,7 +118,7 @@ func (p *program) card(op *client.Operation) {
 	row("asked by", op.By.Name+" "+dash(deref(op.By.From))+" "+deref(op.By.Why))
 	row("image", deref(op.Image))
 	row("policy", fmt.Sprintf("cap %s, then %s", short(op.Policy.Cap), op.Policy.OnOverrun))
-	row("waits", waitsFor(op))
+	row("waits", p.waitsFor(op))
 	if op.StoppedAt != nil {
 		row("stopped at", op.StoppedAt.Local().Format(time.DateTime))
 	}
@@ -151,7 +151,7 @@ func (p *program) opWatch() *cobra.Command {
 		Use: "watch ID", Short: "Follow an operation until it has ended",
 		Long:    "Watch prints what happens to an operation. It works on nothing itself: Ctrl-C only ends the watching.",
 		Example: "  sluice op watch op-0a1b",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneOperation, ValidArgsFunction: p.completeOps,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := p.connect(cmd.Context(), app.RoleRead, commandLine(cmd, args))
 			if err != nil {
@@ -168,41 +168,46 @@ func (p *program) opWatch() *cobra.Command {
 }
 
 func (p *program) opCancel() *cobra.Command {
-	return &cobra.Command{
+	var stay time.Duration
+	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End an operation and give intake back",
 		Long: `Cancel ends an operation before its delete is committed and gives intake back;
 after that there is no way back and it is refused. Alone it also does that work.`,
 		Example: "  sluice op cancel op-0a1b",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneOperation, ValidArgsFunction: p.completeUnfinished,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.change(cmd, args, func(s *session) (*client.Operation, error) {
 				return s.Cancel(cmd.Context(), args[0])
-			}, true)
+			}, true, stay)
 		},
 	}
+	lingerFlag(cmd, &stay)
+	return cmd
 }
 
 func (p *program) opResume() *cobra.Command {
 	var image string
+	var stay time.Duration
 	cmd := &cobra.Command{
 		Use: "resume ID", Short: "Go on with an operation that is held, backing off, or left by a command",
 		Long: `Resume goes on with an unfinished operation: one that is held after its delete
 because it cannot create (--image corrects the image), one that backs off, or,
 alone, one that an earlier command left.`,
 		Example: "  sluice op resume op-0a1b\n  sluice op resume op-0a1b --image fedora-42",
-		Args:    cobra.ExactArgs(1),
+		Args:    oneOperation, ValidArgsFunction: p.completeUnfinished,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.change(cmd, args, func(s *session) (*client.Operation, error) {
 				return s.Resume(cmd.Context(), args[0], image)
-			}, false)
+			}, false, stay)
 		},
 	}
 	cmd.Flags().StringVar(&image, "image", "", "a corrected `IMAGE`, while it is held in creating")
+	lingerFlag(cmd, &stay)
 	return cmd
 }
 
 // change asks for a change of an operation and, alone, works on it to its end.
-func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool) error {
+func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool, stay time.Duration) error {
 	s, err := p.connect(cmd.Context(), app.RoleWork, commandLine(cmd, args))
 	if err != nil {
 		return err
@@ -215,7 +220,10 @@ func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (
 	if !s.alone() {
 		return p.detached([]client.Operation{*op})
 	}
-	err = p.follow(cmd.Context(), s, following{ops: []client.Operation{*op}, leave: canceling, linger: linger})
+	if err := p.leftovers(cmd.Context(), s, op.Id); err != nil {
+		return err
+	}
+	err = p.follow(cmd.Context(), s, following{ops: []client.Operation{*op}, leave: canceling, linger: stay})
 	if canceling && Status(err) == ExitFailed { // it was to end so
 		return nil
 	}

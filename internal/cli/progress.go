@@ -22,8 +22,12 @@ func (w *watcher) out() io.Writer {
 
 // line prints one line of progress.
 func (w *watcher) line(at time.Time, ref, word, text string) {
-	fmt.Fprintf(w.out(), "%s  %-*s  %s  %s\n", w.paint.quiet(at.Local().Format(clockFormat)), w.refWidth(), ref,
-		w.paint.phase(word, fmt.Sprintf("%-10s", word)), text)
+	fmt.Fprintf(w.out(), "%s  %-*s  %s", w.paint.quiet(at.Local().Format(clockFormat)), w.refWidth(), ref,
+		w.paint.phase(word, fmt.Sprintf("%-10s", word)))
+	if text != "" {
+		fmt.Fprint(w.out(), "  "+text)
+	}
+	fmt.Fprintln(w.out())
 }
 
 func (w *watcher) refWidth() int {
@@ -40,6 +44,8 @@ func (w *watcher) event(e *client.Event) {
 	switch {
 	case e.Kind == "phase" && what == word:
 		what = phaseText(word)
+	case e.Kind == "phase":
+		what = strings.TrimPrefix(what, word+": ")
 	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
 		what = w.paint.alert(strings.ToUpper(e.Kind) + ": " + what)
 	case e.Kind == "asked":
@@ -49,9 +55,9 @@ func (w *watcher) event(e *client.Event) {
 	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), word, what)
 }
 
-// phaseText says what a phase is about.
+// phaseText says what a phase is about; "" where the word says it all.
 func phaseText(phase string) string {
-	text, ok := map[string]string{
+	return map[string]string{
 		"queued":    "waits for its turn",
 		"preflight": "checks the VM, its host and the image; nothing is touched yet",
 		"draining":  "stops intake and waits for the jobs",
@@ -61,30 +67,33 @@ func phaseText(phase string) string {
 		"restoring": "gives intake back",
 		"succeeded": "done",
 	}[phase]
-	if !ok {
-		return phase
-	}
-	return text
 }
 
 // waiting prints what an operation waits for, when that has changed: which
 // job, until when, and what happens then. The journal may have said the first
 // part already.
 func (w *watcher) waiting(op *client.Operation) {
-	text := waitsFor(op)
+	text := w.waitsFor(op)
 	if text == "" || w.printed[op.Id] == text {
 		return
 	}
 	w.printed[op.Id] = text
-	if w.said[op.Id] == deref(op.Waiting) && !deref(op.Held) {
-		if text = untilThen(op); text == "" {
+	if w.said[op.Id] == deref(op.Waiting) && !deref(op.Held) && !w.stands(op) {
+		if text = w.untilThen(op); text == "" {
 			return
 		}
 	}
 	w.line(w.Now(), op.Fleet+"/"+op.Vm, string(op.Phase), text)
 }
 
-func waitsFor(op *client.Operation) string {
+// stands says whether an operation stands still because nobody works on it.
+func (p *program) stands(op *client.Operation) bool {
+	return !op.Finished && p.idle != nil && p.idle()
+}
+
+// waitsFor says what an operation waits for, until when, and what then. What
+// the journal says of it is old when nobody works on it.
+func (p *program) waitsFor(op *client.Operation) string {
 	text := deref(op.Waiting)
 	if op.Held != nil && *op.Held {
 		text = "HELD: " + text
@@ -93,18 +102,22 @@ func waitsFor(op *client.Operation) string {
 		}
 		return text + "; go on with `sluice op resume " + op.Id + "`"
 	}
+	if p.stands(op) {
+		return "nobody works on this: `sluice serve`, or `sluice op resume " + op.Id + "`"
+	}
 	if text == "" {
 		return ""
 	}
-	if end := untilThen(op); end != "" {
+	if end := p.untilThen(op); end != "" {
 		text += "; " + end
 	}
 	return text
 }
 
-// untilThen says when the waiting ends and what happens at that moment.
-func untilThen(op *client.Operation) string {
-	if op.Until == nil {
+// untilThen says when the waiting ends and what happens at that moment; ""
+// when that is over.
+func (p *program) untilThen(op *client.Operation) string {
+	if op.Until == nil || op.Until.Before(p.Now()) {
 		return ""
 	}
 	text := "until " + op.Until.Local().Format(clockFormat)
@@ -124,7 +137,7 @@ func (w *watcher) summary() {
 				op.Fleet, op.Vm, deref(op.Waiting), op.Id)
 		}
 		if op.Failure != nil && op.Phase == client.OperationPhaseFailed {
-			fmt.Fprintf(w.Stderr, "sluice: %s/%s: %s\n", op.Fleet, op.Vm, op.Failure.Message)
+			fmt.Fprintf(w.Stderr, "sluice: %s\n", about(op, op.Failure.Message))
 			if hint := deref(op.Failure.Hint); hint != "" {
 				fmt.Fprintf(w.Stderr, "  next: %s\n", hint)
 			}
@@ -133,6 +146,15 @@ func (w *watcher) summary() {
 			fmt.Fprintf(w.Stderr, "sluice: %s/%s: a job was cut: %s\n", op.Fleet, op.Vm, jobText(job))
 		}
 	}
+}
+
+// about names the VM before a text that does not begin with it.
+func about(op *client.Operation, text string) string {
+	ref := op.Fleet + "/" + op.Vm
+	if rest, ok := strings.CutPrefix(text, ref); ok && (rest == "" || rest[0] == ' ' || rest[0] == ':') {
+		return text
+	}
+	return ref + ": " + text
 }
 
 func (w *watcher) ending(op *client.Operation) string {

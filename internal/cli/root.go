@@ -19,6 +19,7 @@ type program struct {
 	server     string
 	output     string
 	paint      palette
+	idle       func() bool // whether nobody runs the engine; nil beside a server
 }
 
 // Main runs a command and yields its exit status. What went wrong is on
@@ -48,7 +49,7 @@ cut; 4 refused by a safety rule, nothing was touched; 5 held, a person has to
 correct something; 130 interrupted.`,
 		Example:       "  sluice doctor shared\n  sluice recreate shared/runner-01",
 		SilenceErrors: true, SilenceUsage: true,
-		Args: cobra.NoArgs,
+		Args: noSuchCommand,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			p.paint = newPalette(p.Stdout, p.Getenv)
 			if p.output != "text" && p.output != "json" {
@@ -65,9 +66,7 @@ correct something; 130 interrupted.`,
 	flags.StringVar(&p.configFile, "config", "", "configuration `FILE` (else $SLUICE_CONFIG, ./sluice.yaml, $XDG_CONFIG_HOME/sluice/sluice.yaml, /etc/sluice/sluice.yaml)")
 	flags.StringVar(&p.server, "server", "", "`URL` of a Sluice server (else $SLUICE_SERVER; its token is in $SLUICE_TOKEN)")
 	flags.StringVar(&p.output, "output", "text", "`FORMAT` is text or json")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage(fmt.Errorf("%w (see `%s --help`)", err, cmd.CommandPath()))
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
 		p.serveCommand(), p.demoCommand(),
 		p.recreateCommand(), p.drainCommand(), p.undrainCommand(), p.deleteCommand(), p.createCommand(),

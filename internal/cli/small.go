@@ -15,7 +15,7 @@ func (p *program) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "config", Short: "Check the configuration, or print its schema",
 		Example: "  sluice config validate --config sluice.yaml",
-		Args:    cobra.NoArgs,
+		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{
@@ -68,7 +68,7 @@ func (p *program) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "token", Short: "Make bearer tokens for the server",
 		Example: "  sluice token create alice",
-		Args:    cobra.NoArgs,
+		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(&cobra.Command{

@@ -86,19 +86,27 @@ func (p *program) vms(list *client.VMs) error {
 	if p.json() {
 		return p.printJSON(list)
 	}
-	return p.table(func(w *tabwriter.Writer) {
+	unseen := false
+	err := p.table(func(w *tabwriter.Writer) {
 		fmt.Fprintln(w, "VM\tSTATE\tINSTANCE\tOPERATION")
 		for _, vm := range list.Vms {
-			work := "-"
+			state, work := string(vm.State), "-"
+			if state == "serving" && deref(vm.Instance) == "" {
+				state, unseen = state+"?", true
+			}
 			if op := vm.Operation; op != nil {
 				work = fmt.Sprintf("%s %s %s", op.Id, op.Kind, op.Phase)
-				if text := waitsFor(op); text != "" {
+				if text := p.waitsFor(op); text != "" {
 					work += ": " + text
 				}
 			}
-			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", vm.Fleet, vm.Vm, vm.State, dash(deref(vm.Instance)), work)
+			fmt.Fprintf(w, "%s/%s\t%s\t%s\t%s\n", vm.Fleet, vm.Vm, state, dash(deref(vm.Instance)), work)
 		}
 	})
+	if err == nil && unseen {
+		_, err = fmt.Fprintf(p.Stdout, "serving?: not looked at yet, taken to serve; `sluice doctor %s` looks\n", list.Vms[0].Fleet)
+	}
+	return err
 }
 
 func dash(text string) string {
