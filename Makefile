@@ -27,8 +27,8 @@ test-fast: ## pure Go, no network, no root (2 min)
 race: ## go test -race ./... (8 min)
 	@.ci/go-test race -race -timeout 20m ./...
 
-product: ## the drain's table over its whole cross product (3 min)
-	@.ci/go-test product -count=1 -timeout 15m -run CrossProduct ./internal/fleet
+product: ## whole: the drain's table over its cross product, every crash point (4 min)
+	@.ci/go-test product -count=1 -timeout 15m -run 'CrossProduct|AnyInstant|AnyPoint|LostAnswer' ./internal/fleet ./internal/engine ./test/chaos
 
 lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 	$(LINT) run --allow-parallel-runners ./...

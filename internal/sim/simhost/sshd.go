@@ -28,9 +28,15 @@ type server struct {
 	dead  bool
 }
 
+// newServer finds an address for the host. It is one of the loopback network's
+// many, so that nobody else gets it while the host is down.
 func newServer(h *Host) (*server, error) {
+	own := make([]byte, 3)
+	if _, err := io.ReadFull(h.o.Random, own); err != nil {
+		return nil, fmt.Errorf("host %s: an address: %w", h.o.Name, err)
+	}
 	var lc net.ListenConfig
-	ln, err := lc.Listen(context.Background(), "tcp", "127.0.0.1:0")
+	ln, err := lc.Listen(context.Background(), "tcp", fmt.Sprintf("127.%d.%d.%d:0", 1+own[0]%254, own[1], 1+own[2]%254))
 	if err != nil {
 		return nil, fmt.Errorf("host %s: %w", h.o.Name, err)
 	}
