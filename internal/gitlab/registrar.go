@@ -24,7 +24,7 @@ func (in *Instance) Registrar(token string) *Registrar {
 
 // deadToken does not advise a new runner entry: a wrong runner.token gets the
 // same 403, and the hosts' own token may live.
-const deadToken = "GitLab knows no such runner token: see that runner.token is the token in the VMs' config.toml; `sluice doctor` compares them"
+const deadToken = "GitLab knows no such runner token: see that runner.token is the token in the VMs' config.toml; `sluice doctor` compares them" //nolint:gosec // words for people, no credential
 
 // RemoveManager implements engine.Registrar. It removes one manager; the
 // shared token stays valid (facts/gitlab.md section 3).
