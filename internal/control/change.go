@@ -13,6 +13,9 @@ func (c *Control) cancel(ctx context.Context, id string, by fleet.Actor) (*fleet
 		case !op.Delete.IntentAt.IsZero():
 			return fleet.Errorf(fleet.CodeConflict, "%s: the delete of %s is committed, there is no way back", op.ID, op.Ref()).
 				WithHint("let it go on; follow it with `sluice op watch %s`", op.ID)
+		case op.Phase == fleet.PhaseCreating && op.Create.Token != "":
+			return fleet.Errorf(fleet.CodeConflict, "%s: the provider is creating %s already", op.ID, op.Ref()).
+				WithHint("follow it with `sluice op watch %s`; `sluice delete %s` takes the VM away afterwards", op.ID, op.Ref())
 		case op.Phase == fleet.PhaseVerifying, op.Phase == fleet.PhaseRestoring:
 			return fleet.Errorf(fleet.CodeConflict, "%s is %s: that cannot be canceled", op.ID, op.Phase).
 				WithHint("follow it with `sluice op watch %s`", op.ID)
