@@ -111,7 +111,9 @@ func TestACancelIsRefusedOnceTheDeleteIsCommitted(t *testing.T) {
 func TestACancelIsRefusedWhileTheProviderCreates(t *testing.T) {
 	w := newWorld(t)
 	id := w.asked("runner-01")
-	w.set(id, func(op *fleet.Operation) { op.Kind, op.Phase, op.Create.Token = fleet.KindCreate, fleet.PhaseCreating, "t" })
+	w.set(id, func(op *fleet.Operation) {
+		op.Kind, op.Phase, op.Create.Token = fleet.KindCreate, fleet.PhaseCreating, "t"
+	})
 	if _, err := w.Cancel(t.Context(), id, fleet.Actor{Name: "x"}); fleet.CodeOf(err) != fleet.CodeConflict || !strings.Contains(err.Error(), "creating") {
 		t.Errorf("error: %v", err)
 	}
