@@ -37,7 +37,7 @@ func TestAPinHoldsWhateverElseTheHostCouldShow(t *testing.T) {
 func TestAHostCertificateDoesNotBreakAPin(t *testing.T) {
 	keygen, err := exec.LookPath("ssh-keygen")
 	if err != nil {
-		t.Skip("ssh-keygen is not installed")
+		missing(t, "ssh-keygen is not installed")
 	}
 	s := newSSHD(t)
 	s.hostKey("ca", newKey(t))
@@ -110,7 +110,7 @@ func TestAKeyFileThatCannotBeUsedIsNamed(t *testing.T) {
 	dir := t.TempDir()
 	keygen, err := exec.LookPath("ssh-keygen")
 	if err != nil {
-		t.Skip("ssh-keygen is not installed")
+		missing(t, "ssh-keygen is not installed")
 	}
 	for name, passphrase := range map[string]string{"good": "", "locked": "secret"} {
 		if out, err := exec.CommandContext(t.Context(), keygen, "-q", "-t", "ed25519", "-N", passphrase, "-f", filepath.Join(dir, name)).CombinedOutput(); err != nil {

@@ -15,7 +15,7 @@ var allScripts = []script{scriptLook, scriptInspect, scriptStop, scriptStart, sc
 func TestEveryScriptIsPlainPOSIXShell(t *testing.T) {
 	shellcheck, err := exec.LookPath("shellcheck")
 	if err != nil {
-		t.Skip("shellcheck is not installed")
+		missing(t, "shellcheck is not installed")
 	}
 	for _, s := range allScripts {
 		file := filepath.Join(t.TempDir(), s.name+".sh")

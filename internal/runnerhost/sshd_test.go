@@ -42,7 +42,7 @@ func newSSHD(t testing.TB) *sshd {
 	t.Helper()
 	binary, err := exec.LookPath("/usr/sbin/sshd")
 	if err != nil || os.Getuid() != 0 {
-		t.Skip("this needs /usr/sbin/sshd (openssh-server) and root")
+		missing(t, "this needs /usr/sbin/sshd (openssh-server) and root")
 	}
 	if err := os.MkdirAll("/run/sshd", 0o755); err != nil { // #nosec G301 -- as the package makes it
 		t.Fatal(err)

@@ -131,7 +131,7 @@ func TestNothingElseInTheScriptsAsksForSudo(t *testing.T) {
 func TestVisudoAcceptsTheFile(t *testing.T) {
 	visudo, err := exec.LookPath("visudo")
 	if err != nil {
-		t.Skip("visudo is not installed")
+		missing(t, "visudo is not installed")
 	}
 	if out, err := exec.CommandContext(t.Context(), visudo, "-cf", sudoersFile).CombinedOutput(); err != nil {
 		t.Errorf("%s", out)

@@ -18,7 +18,10 @@ func smallDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		t.Skipf("a small disk cannot be mounted here: %v", err)
+		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
+			t.Fatalf("a small disk cannot be mounted: %v", err)
+		}
+		t.Skipf("needs the right to mount a small disk: %v", err)
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(dir, syscall.MNT_DETACH) })
 	return dir
