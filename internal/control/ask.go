@@ -12,14 +12,7 @@ import (
 )
 
 func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
-	spec, err := c.Spec(in.Fleet)
-	if err != nil {
-		return nil, err
-	}
-	if err := check(spec, in); err != nil {
-		return nil, err
-	}
-	ops, err := c.operations(spec, in)
+	ops, err := c.draft(in)
 	if err != nil {
 		return nil, err
 	}
@@ -36,6 +29,19 @@ func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
 		}
 	}
 	return answers, nil
+}
+
+// draft checks an intent against its fleet and yields the operations that it
+// comes to, not stored yet.
+func (c *Control) draft(in Intent) ([]fleet.Operation, error) {
+	spec, err := c.Spec(in.Fleet)
+	if err != nil {
+		return nil, err
+	}
+	if err := check(spec, in); err != nil {
+		return nil, err
+	}
+	return c.operations(spec, in)
 }
 
 func check(spec fleet.Spec, in Intent) error {

@@ -7,14 +7,7 @@ import (
 // Plan says what [Control.Ask] would do, and stores nothing. Errors: those of
 // Ask.
 func (c *Control) Plan(ctx context.Context, in Intent) ([]Answer, error) {
-	spec, err := c.Spec(in.Fleet)
-	if err != nil {
-		return nil, err
-	}
-	if err := check(spec, in); err != nil {
-		return nil, err
-	}
-	ops, err := c.operations(spec, in)
+	ops, err := c.draft(in)
 	if err != nil {
 		return nil, err
 	}
