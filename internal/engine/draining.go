@@ -173,7 +173,7 @@ func (w *work) holdForExit(ctx context.Context, s *fleet.Snapshot, d fleet.Decis
 // for holding is used up, or one of the given moments, if it is to come.
 func (w *work) awaitExit(ctx context.Context, mainPID int, ends ...time.Time) (outcome, error) {
 	now := w.now()
-	limit := w.holdUntil.Sub(now)
+	limit := w.attempt.holdUntil.Sub(now)
 	for _, end := range ends {
 		if left := end.Sub(now); left > 0 {
 			limit = min(limit, left)
@@ -187,9 +187,11 @@ func (w *work) awaitExit(ctx context.Context, mainPID int, ends ...time.Time) (o
 	}
 	held, done := w.holds.begin(ctx, w.op.ID)
 	defer done()
-	if err := w.f.Hosts.AwaitExit(held, w.oldTarget(), mainPID, limit); err != nil && held.Err() == nil {
+	seen, err := w.f.Hosts.AwaitExit(held, w.oldTarget(), mainPID, limit)
+	if err != nil && held.Err() == nil {
 		return wait(time.Second) // the next look tells what is wrong
 	}
+	w.attempt.seen = seen
 	return again()
 }
 

@@ -21,31 +21,35 @@ func (w *work) snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 		Deadline: d.Deadline, HardCap: d.HardCap, NoGitLab: w.f.GitLab == nil,
 		StoppedPastCap: d.StoppedPastCap,
 	}
-	if err := w.lookAtHost(ctx, s); err != nil {
+	seen, err := w.lookAtHost(ctx, s)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if s.Host == nil {
+	case s.Host == nil:
 		w.lookAtProvider(ctx, s)
+		w.lookAtGitLab(ctx, s)
+	case seen && s.Host.Unit.Stopped() && w.op.Kind.Deletes():
+		w.together(func() { w.lookAtGitLab(ctx, s) }, func() { w.lookAhead(ctx) })
+	default:
+		w.lookAtGitLab(ctx, s)
 	}
-	w.lookAtGitLab(ctx, s)
 	s.Now = w.now()
 	s.UnreachableSince, s.StoppedSince, s.LeftoversSince = d.UnreachableSince, d.ExitSeenAt, d.LeftoversSince
 	return s, nil
 }
 
 // lookAtHost reads the host and keeps the moments that the table asks for.
-// Evidence that a host could not be reached is a nil reading, not an error.
-func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) error {
+// Evidence that a host could not be reached is a nil reading, not an error. seen:
+// the reading is of when the process ended.
+func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) (seen bool, err error) {
 	d := &w.op.Drain
 	if w.op.Old.Instance == "" || w.op.OldAddr == "" {
 		s.HostErr = "no instance or address is known"
 	} else {
-		reading, err := w.f.look(ctx, w.oldTarget())
-		if err == nil {
-			s.Host = reading
-		} else {
+		s.Host, seen, err = w.lookAtOldHost(ctx)
+		if err != nil {
 			if ctx.Err() != nil {
-				return err
+				return false, err
 			}
 			s.HostErr = text(err)
 		}
@@ -53,7 +57,7 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) error {
 	now := w.now()
 	if s.Host == nil {
 		d.UnreachableSince, d.ExitSeenAt, d.LeftoversSince = first(d.UnreachableSince, now), time.Time{}, time.Time{}
-		return nil
+		return false, nil
 	}
 	d.UnreachableSince = time.Time{}
 	d.ExitSeenAt = since(d.ExitSeenAt, now, s.Host.Complete() && s.Host.Unit.Stopped() && s.Host.DropIn.Effective)
@@ -63,7 +67,7 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) error {
 			d.JobsSeen = append(slices.Clone(d.JobsSeen), c.JobID)
 		}
 	}
-	return nil
+	return seen, nil
 }
 
 // lookAtProvider asks whether there is still a guest; not knowing is nil.

@@ -14,6 +14,7 @@ const proofFresh = time.Second
 // lastLook is what a delete is decided on: the provider's list, the image and
 // template, and, last, the host.
 type lastLook struct {
+	askedAt  time.Time // before the provider was asked
 	list     []fleet.Instance
 	listErr  error
 	imageErr error // while there is a way back; past the intent it would only delay
@@ -22,9 +23,17 @@ type lastLook struct {
 	provedAt time.Time // when the host evidence was taken
 }
 
-// lastLook asks the provider, whose two answers do not depend on each other.
+// lastLook is what the provider says, asked ahead or now.
 func (w *work) lastLook(ctx context.Context) lastLook {
-	var l lastLook
+	if l, ok := w.askedAhead(); ok && w.op.Delete.IntentAt.IsZero() {
+		return l
+	}
+	return w.askProvider(ctx)
+}
+
+// askProvider asks for two things that do not depend on each other.
+func (w *work) askProvider(ctx context.Context) lastLook {
+	l := lastLook{askedAt: w.now()}
 	reads := []func(){func() { l.list, l.listErr = w.describe(ctx) }}
 	if w.op.Kind.Creates() && w.op.Delete.IntentAt.IsZero() {
 		reads = append(reads, func() { l.imageErr = w.f.Machines.Check(ctx, w.op.VM, w.op.Create.Prepared) })

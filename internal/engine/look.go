@@ -41,6 +41,7 @@ var steps = map[fleet.Phase]step{
 // Errors: of the store only. What a step meets is written to the operation.
 func (e *Engine) Look(ctx context.Context, operation string) (wait time.Duration, done bool, err error) {
 	began := e.now()
+	a := e.attempt(began)
 	for {
 		op, err := e.Store.Operation(ctx, operation)
 		if err != nil {
@@ -55,7 +56,7 @@ func (e *Engine) Look(ctx context.Context, operation string) (wait time.Duration
 		if e.now().Sub(began)+steps[op.Phase].limit > Attempt {
 			return time.Millisecond, false, nil // go on in the next attempt
 		}
-		pause, err := e.step(ctx, op, began.Add(hold))
+		pause, err := e.step(ctx, op, a)
 		if fleet.CodeOf(err) == fleet.CodeConflict {
 			continue // somebody else moved the row: load it again
 		}
@@ -67,7 +68,7 @@ func (e *Engine) Look(ctx context.Context, operation string) (wait time.Duration
 
 // step runs one step of the operation's phase and commits what it did, also
 // when the step has used up its time.
-func (e *Engine) step(ctx context.Context, op *fleet.Operation, holdUntil time.Time) (time.Duration, error) {
+func (e *Engine) step(ctx context.Context, op *fleet.Operation, a *attempt) (time.Duration, error) {
 	f, err := e.fleet(op.Fleet)
 	if err != nil {
 		e.Log.WarnContext(ctx, "operation waits", "op", op.ID, "fleet", op.Fleet, "vm", op.VM, "phase", op.Phase, "error", err)
@@ -76,8 +77,7 @@ func (e *Engine) step(ctx context.Context, op *fleet.Operation, holdUntil time.T
 	s := steps[op.Phase]
 	bounded, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	w := e.work(f, op)
-	w.holdUntil = holdUntil
+	w := e.work(f, op, a)
 	out, err := s.run(bounded, w)
 	if err != nil {
 		out, err = w.trouble(bounded, err)

@@ -41,8 +41,9 @@ type Hosts interface {
 	// lock, drop-in, reload, read-back, stop --no-block. The reading is of after.
 	StopIntake(ctx context.Context, t Target, o fleet.Order) (*fleet.HostReading, error)
 	// AwaitExit returns when the process is gone, when limit (at most 10 s) has
-	// passed, or when ctx ends. Which of them it was, Look tells.
-	AwaitExit(ctx context.Context, t Target, mainPID int, limit time.Duration) error
+	// passed, or when ctx ends. If the host saw it go, the reading is a Look taken
+	// just after; nil = Look tells what there is.
+	AwaitExit(ctx context.Context, t Target, mainPID int, limit time.Duration) (*fleet.HostReading, error)
 	// EndJobs obeys an OrderEnd: SIGTERM to the main process under the lock.
 	EndJobs(ctx context.Context, t Target, o fleet.Order) error
 	// StartIntake obeys an OrderStart: start --no-block under the lock, with the

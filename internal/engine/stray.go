@@ -57,9 +57,8 @@ func removeStray(ctx context.Context, r *errand) error {
 	if err := r.load(&s); err != nil {
 		return err
 	}
-	w := r.work(r.f, &s.Op)
+	w := r.work(r.f, &s.Op, r.attempt(r.now()))
 	w.stray = true
-	w.holdUntil = r.now().Add(hold)
 	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w.facts) }
 	step, ok := steps[s.Op.Phase]
 	if !ok || s.Op.Phase.Finished() {

@@ -13,19 +13,19 @@ import (
 // committed with it.
 type work struct {
 	*Engine
-	f         *Fleet
-	op        *fleet.Operation
-	before    fleet.Operation // as last committed
-	facts     []fleet.Fact
-	vm        *fleet.VM
-	chores    []fleet.Chore
-	commit    func(context.Context, *work) error // to the operation's row, or a chore's
-	stray     bool                               // a second VM of ours is removed: the VM's row is not about it
-	holdUntil time.Time                          // the attempt's waits on a host end here: the acts after them need room
+	f       *Fleet
+	op      *fleet.Operation
+	attempt *attempt
+	before  fleet.Operation // as last committed
+	facts   []fleet.Fact
+	vm      *fleet.VM
+	chores  []fleet.Chore
+	commit  func(context.Context, *work) error // to the operation's row, or a chore's
+	stray   bool                               // a second VM of ours is removed: the VM's row is not about it
 }
 
-func (e *Engine) work(f *Fleet, op *fleet.Operation) *work {
-	return &work{Engine: e, f: f, op: op, before: clone(op), commit: commitOperation}
+func (e *Engine) work(f *Fleet, op *fleet.Operation, a *attempt) *work {
+	return &work{Engine: e, f: f, op: op, attempt: a, before: clone(op), commit: commitOperation}
 }
 
 func commitOperation(ctx context.Context, w *work) error {

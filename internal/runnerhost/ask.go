@@ -136,28 +136,3 @@ func (h *Hosts) read(ctx context.Context, t engine.Target, s script) (*fleet.Hos
 	}
 	return &reading, nil
 }
-
-// AwaitExit waits on the host. It returns at once if mainPID is not, or no
-// longer, the unit's main process; with mainPID 0 it waits until the unit is
-// down. A process id that is used again is not taken for the old process. Nil
-// says that waiting has ended, not why: the next Look tells.
-func (h *Hosts) AwaitExit(ctx context.Context, t engine.Target, mainPID int, limit time.Duration) error {
-	limit = min(limit, 10*time.Second)
-	if limit <= 0 {
-		return nil
-	}
-	seconds := int((limit + time.Second - 1) / time.Second)
-	waiting, cancel := context.WithTimeout(ctx, limit+time.Second)
-	defer cancel()
-	r, err := h.ask(waiting, t, scriptWait,
-		variable{"main_pid", fmt.Sprint(mainPID)}, variable{"limit", fmt.Sprint(seconds)})
-	switch {
-	case err != nil && waiting.Err() != nil && ctx.Err() == nil:
-		return nil // limit has passed
-	case err != nil:
-		return err
-	case r.broken != nil:
-		return r.broken
-	}
-	return nil
-}

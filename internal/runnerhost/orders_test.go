@@ -20,7 +20,7 @@ func TestAStoppedRunnerFinishesItsJobAndTakesNoOther(t *testing.T) {
 	}
 	pid := r.Unit.MainPID
 	for !w.look().Unit.Stopped() {
-		if err := w.hosts.AwaitExit(t.Context(), w.target(), pid, 5*time.Second); err != nil {
+		if _, err := w.hosts.AwaitExit(t.Context(), w.target(), pid, 5*time.Second); err != nil {
 			t.Fatal(err)
 		}
 	}

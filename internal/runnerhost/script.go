@@ -26,7 +26,7 @@ type script struct {
 var (
 	scriptLook    = script{"look", []string{"base", "dropin", "reading", "look"}, 20 * time.Second}
 	scriptGlance  = script{"glance", []string{"base", "dropin", "reading", "glance"}, 10 * time.Second}
-	scriptWait    = script{"wait", []string{"base", "wait"}, 15 * time.Second}
+	scriptWait    = script{"wait", []string{"base", "dropin", "reading", "wait"}, 20 * time.Second}
 	scriptInspect = script{"inspect", []string{
 		"base", "dropin", "reading", "processes", "config", "shutdown", "sudo", "inspect",
 	}, 40 * time.Second}

@@ -10,7 +10,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-var allScripts = []script{scriptLook, scriptInspect, scriptStop, scriptStart, scriptRelease, scriptEnd, scriptWait}
+var allScripts = []script{scriptLook, scriptGlance, scriptInspect, scriptStop, scriptStart, scriptRelease, scriptEnd, scriptWait}
 
 func TestEveryScriptIsPlainPOSIXShell(t *testing.T) {
 	shellcheck, err := exec.LookPath("shellcheck")
@@ -34,7 +34,7 @@ func compose(t *testing.T, s script) string {
 	t.Helper()
 	more := orderVariables(fleet.Order{Owner: "sluice-a", Operation: "op-1", Number: 3, BootID: testBootID})
 	if s.name == scriptWait.name {
-		more = []variable{{"main_pid", "4711"}, {"limit", "2"}}
+		more = append(more, []variable{{"main_pid", "4711"}, {"limit", "2"}}...)
 	}
 	text, err := s.text("nonce-1", testSettings(), more...)
 	if err != nil {

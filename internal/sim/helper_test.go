@@ -95,18 +95,18 @@ func (d direct) StopIntake(ctx context.Context, t engine.Target, _ fleet.Order) 
 	return d.Look(ctx, t)
 }
 
-func (d direct) AwaitExit(ctx context.Context, t engine.Target, pid int, limit time.Duration) error {
+func (d direct) AwaitExit(ctx context.Context, t engine.Target, pid int, limit time.Duration) (*fleet.HostReading, error) {
 	deadline := time.After(limit)
 	for {
 		r, err := d.Look(ctx, t)
 		if err != nil || r.Unit.MainPID != pid {
-			return err
+			return nil, err
 		}
 		select {
 		case <-deadline:
-			return nil
+			return nil, nil
 		case <-ctx.Done():
-			return nil
+			return nil, nil
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -144,7 +144,7 @@ func replace(ctx context.Context, f *engine.Fleet, vm string) error {
 		if r.Unit.Stopped() {
 			break
 		}
-		if err := f.Hosts.AwaitExit(ctx, target, r.Unit.MainPID, time.Second); err != nil {
+		if _, err := f.Hosts.AwaitExit(ctx, target, r.Unit.MainPID, time.Second); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {

@@ -131,8 +131,12 @@ func TestADrainLetsTheJobEndAndAwaitExitNoticesAtOnce(t *testing.T) {
 	if r.Unit.ActiveState != "deactivating" || !r.DropIn.Effective || r.DropIn.Owner != "sluice-demo" || r.DropIn.Number != 1 {
 		t.Fatalf("reading after the stop: %+v", r)
 	}
-	if err := l.hosts.AwaitExit(t.Context(), target, r.Unit.MainPID, 10*time.Second); err != nil {
+	seen, err := l.hosts.AwaitExit(t.Context(), target, r.Unit.MainPID, 10*time.Second)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if seen == nil || !seen.Unit.Stopped() || !seen.Complete() || !seen.TakenAt.After(r.TakenAt) {
+		t.Errorf("reading of the exit: %+v", seen)
 	}
 	l.wantJob(id, simgitlab.VerdictSucceeded)
 	if r := l.look("runner-01", "the end", func(*fleet.HostReading) bool { return true }); !r.Unit.Stopped() || r.Unit.Result != "success" || len(r.Containers) != 0 || !r.Complete() {

@@ -76,17 +76,17 @@ func (p *podmanOnly) Glance(ctx context.Context, t engine.Target) (*fleet.HostRe
 }
 
 // AwaitExit waits for an empty container list instead of for the process.
-func (p *podmanOnly) AwaitExit(ctx context.Context, t engine.Target, _ int, limit time.Duration) error {
+func (p *podmanOnly) AwaitExit(ctx context.Context, t engine.Target, _ int, limit time.Duration) (*fleet.HostReading, error) {
 	for left := limit; left > 0; left -= 200 * time.Millisecond {
 		r, err := p.Hosts.Look(ctx, t)
 		if err != nil || r.ContainersKnown && len(r.Containers) == 0 {
-			return err
+			return nil, err
 		}
 		if !simclock.Sleep(ctx, p.clock, 200*time.Millisecond) {
-			return nil
+			return nil, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // trusting believes that GitLab would say idle: these methods do not ask it.

@@ -113,8 +113,12 @@ func (h mortalHosts) EndJobs(ctx context.Context, t engine.Target, o fleet.Order
 	return h.fate.effect(string(fleet.OrderEnd), func() error { return h.Hosts.EndJobs(ctx, t, o) })
 }
 
-func (h mortalHosts) AwaitExit(ctx context.Context, t engine.Target, pid int, limit time.Duration) error {
-	return h.fate.effect("await", func() error { return h.Hosts.AwaitExit(ctx, t, pid, limit) })
+func (h mortalHosts) AwaitExit(ctx context.Context, t engine.Target, pid int, limit time.Duration) (r *fleet.HostReading, err error) {
+	err = h.fate.effect("await", func() (err error) {
+		r, err = h.Hosts.AwaitExit(ctx, t, pid, limit)
+		return err
+	})
+	return r, err
 }
 
 // mortalMachines dies around the effects on the cloud.

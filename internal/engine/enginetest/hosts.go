@@ -158,13 +158,13 @@ func (h hosts) EndJobs(_ context.Context, t engine.Target, o fleet.Order) error 
 	return err
 }
 
-func (h hosts) AwaitExit(_ context.Context, t engine.Target, pid int, limit time.Duration) error {
+func (h hosts) AwaitExit(_ context.Context, t engine.Target, pid int, limit time.Duration) (*fleet.HostReading, error) {
 	if err := h.w.before("await"); err != nil {
-		return err
+		return nil, err
 	}
 	vm, err := h.find(t)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	end := h.w.now.Add(limit)
 	if vm.Busy != 0 && vm.BusyUntil.Before(end) {
@@ -173,7 +173,13 @@ func (h hosts) AwaitExit(_ context.Context, t engine.Target, pid int, limit time
 	if vm.Unit.MainPID == pid && (vm.Busy != 0 || !vm.Quit) {
 		h.w.Advance(end.Sub(h.w.now))
 	}
-	return nil
+	if vm, err = h.find(t); err != nil {
+		return nil, err
+	}
+	if vm.Unit.MainPID != 0 {
+		return nil, nil
+	}
+	return h.reading(t, vm), nil
 }
 
 func (hosts) Forget(engine.Target) {}

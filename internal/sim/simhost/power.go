@@ -51,7 +51,11 @@ func (h *Host) freshRun(b *boot) {
 	_ = h.files.Mkdir("/run/user/1000", memfs.Root, 0o755, true)
 	_ = h.files.Chown("/run/user/1000", h.o.User)
 	h.files.Generate("/proc/sys/kernel/random/boot_id", func() []byte { return []byte(b.id + "\n") })
-	h.files.Generate("/proc/uptime", func() []byte { return []byte("100.00 100.00\n") })
+	began := h.o.Clock.Now()
+	h.files.Generate("/proc/uptime", func() []byte {
+		up := h.o.Clock.Now().Sub(began).Seconds()
+		return fmt.Appendf(nil, "%.2f %.2f\n", up, up)
+	})
 	h.proc(b, &process{pid: 1, argv: []string{"/usr/lib/systemd/systemd"}, user: memfs.Root})
 }
 
