@@ -191,13 +191,17 @@ func (p *Provider) running(ctx context.Context, vm string) ([]*session, error) {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, p.noState(vm, err)
 	}
+	living, err := sessionIDs()
+	if err != nil {
+		return nil, fleet.Errorf(fleet.CodeUnavailable, "%s/%s: whether an earlier command lives cannot be seen: %w", p.cfg.Fleet, vm, err)
+	}
 	var list []*session
 	for _, dir := range dirs {
 		s, err := loadSession(filepath.Join(p.sessions(vm), dir.Name()))
 		if err != nil {
 			return nil, err
 		}
-		if s == nil {
+		if s == nil || !living[s.PID] {
 			continue
 		}
 		live, err := p.lives(ctx, s)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,25 +95,48 @@ func (leader process) members() ([]int, error) {
 	if s, err := readStat(leader.PID); err == nil && s.start != leader.StartTime {
 		return nil, nil
 	}
-	entries, err := os.ReadDir("/proc")
+	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
 	var pids []int
+	for pid, s := range all {
+		if s.session == leader.PID && s.start >= leader.StartTime {
+			pids = append(pids, pid)
+		}
+	}
+	slices.Sort(pids)
+	return pids, nil
+}
+
+// processes reads every living process.
+func processes() (map[int]stat, error) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	all := map[int]stat{}
 	for _, entry := range entries {
 		pid, err := strconv.Atoi(entry.Name())
 		if err != nil {
 			continue
 		}
-		s, err := readStat(pid)
-		if err != nil { // it ended while we looked
-			continue
-		}
-		if s.session == leader.PID && s.start >= leader.StartTime && !s.dead {
-			pids = append(pids, pid)
+		if s, err := readStat(pid); err == nil && !s.dead { // it may have ended while we looked
+			all[pid] = s
 		}
 	}
-	return pids, nil
+	return all, nil
+}
+
+// sessionIDs are the ids of the sessions that have a living process. It is read once
+// for many kept sessions, nearly all of which ended long ago.
+func sessionIDs() (map[int]bool, error) {
+	all, err := processes()
+	ids := map[int]bool{}
+	for _, s := range all {
+		ids[s.session] = true
+	}
+	return ids, err
 }
 
 // end ends the session: TERM to each process of it, KILL once grace has
