@@ -48,7 +48,7 @@ func TestWhateverHappensAtAnyInstantCutsNoJob(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			whole, _, _ := scenarios()[0].world()
 			whole.Run(2 * time.Hour)
-			for n := 1; n <= len(whole.Points.Passed); n += stride() {
+			for n := 1; n <= len(whole.Points.Passed); n += stride(7) {
 				w, id, old := scenarios()[0].world()
 				point := ""
 				w.Points.At = func(p string) {
@@ -87,7 +87,7 @@ func TestAnUndrainThatTakesOverAtAnyInstantOpensIntake(t *testing.T) {
 		}
 		whole, _ := world()
 		whole.Run(2 * time.Hour)
-		for n := 1; n <= len(whole.Points.Passed); n += stride() {
+		for n := 1; n <= len(whole.Points.Passed); n += stride(7) {
 			w, id := world()
 			undrain, point := "", ""
 			w.Points.At = func(p string) {
