@@ -241,3 +241,20 @@ func TestTheBudgetHoldsWhoeverAsked(t *testing.T) {
 		t.Errorf("%d of 3 succeeded\n%s", got, w.Story())
 	}
 }
+
+// A budget that no operation will free needs a person; only the first in the
+// queue says so, because the others wait for that one.
+func TestTheFirstInTheQueueSaysWhoMustFreeTheBudget(t *testing.T) {
+	w := enginetest.New("a", "b", "c")
+	w.Ask(fleet.KindDrain, "a")
+	w.Run(time.Hour)
+	first, second := w.Ask(fleet.KindRecreate, "b"), w.Ask(fleet.KindRecreate, "c")
+	w.Run(time.Minute)
+	const hint = "undrain or recreate them"
+	if op := w.Op(first); op.Phase != fleet.PhaseQueued || !strings.Contains(op.Waiting, hint) {
+		t.Errorf("the first is %s and waits for %q, want %q in it", op.Phase, op.Waiting, hint)
+	}
+	if op := w.Op(second); op.Phase != fleet.PhaseQueued || strings.Contains(op.Waiting, hint) {
+		t.Errorf("the second is %s and waits for %q, want no advice that is the first's", op.Phase, op.Waiting)
+	}
+}

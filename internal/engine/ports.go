@@ -159,7 +159,7 @@ type Store interface {
 	Admit(ctx context.Context, op *fleet.Operation, next fleet.Phase, budget fleet.Budget, at time.Time) (ok bool, why string, err error)
 	// NextOrder raises the VM's order number and yields it.
 	NextOrder(ctx context.Context, ref fleet.Ref) (int64, error)
-	Unfinished(ctx context.Context) ([]fleet.Operation, error)
+	Unfinished(ctx context.Context) ([]fleet.Operation, error) // oldest first
 
 	// VM yields the stored row, or a fresh one (intake serving) if there is none.
 	VM(ctx context.Context, ref fleet.Ref) (*fleet.VM, error)

@@ -37,14 +37,20 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 }
 
 // nobodyAtWork says what to do where no operation will free the budget: the
-// VMs that take it up were drained on purpose, or have failed.
+// VMs that take it up were drained on purpose, or have failed. Only the first
+// in the queue says so: whoever is behind it waits for it.
 func (w *work) nobodyAtWork(ctx context.Context) string {
 	list, err := w.Store.Unfinished(ctx)
 	if err != nil {
 		return ""
 	}
+	ahead := true // of us in the queue
 	for i := range list {
-		if list[i].Fleet == w.op.Fleet && list[i].Phase != fleet.PhaseQueued {
+		switch other := &list[i]; {
+		case other.Fleet != w.op.Fleet:
+		case other.ID == w.op.ID:
+			ahead = false
+		case ahead, other.Phase != fleet.PhaseQueued:
 			return ""
 		}
 	}
