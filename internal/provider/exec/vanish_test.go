@@ -65,8 +65,12 @@ func TestADeleteHasNotEndedWhileItsCommandRuns(t *testing.T) { // T3
 	w, p := newLab(t)
 	id := w.Appear(t, "vm-1", nil)
 	w.flag(t, "hold-answer", true)
+	if _, err := p.Delete(t.Context(), deleteOrder("vm-1", id, 1)); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the instance to be absent", func() bool { return !w.Exists(t, id) })
 	progress, err := p.Delete(t.Context(), deleteOrder("vm-1", id, 1))
-	if err != nil || progress.Done || w.Exists(t, id) {
+	if err != nil || progress.Done {
 		t.Fatalf("absent, its command at work: %+v, %v; want not done", progress, err)
 	}
 	left, err := p.Remains(t.Context(), deleteOrder("vm-1", id, 1))
