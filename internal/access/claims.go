@@ -47,6 +47,9 @@ func (c *Claims) Caller() string { return fmt.Sprintf("project %d of %s", c.Proj
 // Scope keeps the Idempotency-Keys of one project apart from everybody else's.
 func (c *Claims) Scope() string { return c.Caller() + "\n" }
 
+// Hosted says whether the job runs on a runner of GitLab's own.
+func (c *Claims) Hosted() bool { return c.one("runner_environment") == "gitlab-hosted" }
+
 // texts yields a claim's values as text: GitLab writes ids as text, runner_id
 // as a number, groups_direct as a list. A boolean or an object is no text and
 // matches nothing: ref_protected is "true", never true.

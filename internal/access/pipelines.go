@@ -91,6 +91,12 @@ func (p *Pipelines) Permit(ctx context.Context, c *Claims, r Request) error {
 	return refusal
 }
 
+// May is Permit for what is only filtered: nothing is logged.
+func (p *Pipelines) May(c *Claims, r Request) bool {
+	allowed, _ := judge(p.Rules, c, r)
+	return allowed >= 0
+}
+
 // explain tells the caller why: rules about others are not shown, not even
 // that there are any.
 func explain(c *Claims, r Request, rulings []ruling) string {
