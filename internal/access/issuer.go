@@ -63,11 +63,13 @@ func (i *issuer) verify(ctx context.Context, token string) (*Claims, error) {
 	if err != nil {
 		return nil, i.noKeys(err)
 	}
-	var failed fetchFailure
-	verified, err := verifier.Verify(context.WithValue(ctx, fetchKey{}, &failed), token)
+	var outcome signature
+	verified, err := verifier.Verify(context.WithValue(ctx, signatureKey{}, &outcome), token)
 	switch {
-	case failed.err != nil:
-		return nil, i.noKeys(failed.err)
+	case outcome.unread != nil:
+		return nil, i.noKeys(outcome.unread)
+	case err != nil && outcome.good:
+		return nil, refuse(ReasonClaims, "the id_token's claims cannot be read", claimsHint)
 	case err != nil:
 		refusal := refuse(ReasonSignature, "the id_token is not signed by a key of "+i.URL, "send the id_token as GitLab made it; after a change of GitLab's keys try again in 10s")
 		refusal.Detail = bounded(err.Error())
@@ -145,19 +147,25 @@ func unlessThere(verifier *oidc.IDTokenVerifier, err error) error {
 	return err
 }
 
-// keySet notes when keys could not be fetched: the verifier's own error does
-// not tell that from a bad signature.
+// keySet notes what became of the signature: the verifier's own error does not
+// tell keys that could not be fetched from a bad signature or bad claims.
 type keySet struct{ *oidc.RemoteKeySet }
 
-type fetchKey struct{}
+type signatureKey struct{}
 
-type fetchFailure struct{ err error }
+type signature struct {
+	good   bool
+	unread error // why the keys could not be read
+}
 
 // VerifySignature implements oidc.KeySet.
 func (k keySet) VerifySignature(ctx context.Context, token string) ([]byte, error) {
 	payload, err := k.RemoteKeySet.VerifySignature(ctx, token)
-	if failed, ok := ctx.Value(fetchKey{}).(*fetchFailure); ok && (errors.Is(err, errKeys) || ctx.Err() != nil) {
-		failed.err = err
+	if outcome, ok := ctx.Value(signatureKey{}).(*signature); ok {
+		outcome.good = err == nil
+		if errors.Is(err, errKeys) || ctx.Err() != nil {
+			outcome.unread = err
+		}
 	}
 	return payload, err
 }
