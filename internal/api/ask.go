@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/control"
@@ -41,27 +40,66 @@ type askInput struct {
 type Asked struct {
 	Operations []Operation `json:"operations" nullable:"false" doc:"One for each VM, in the order asked for."`
 	After      int64       `json:"after" doc:"Events after this id belong to these operations: where to begin to follow."`
+	Follow     *Follow     `json:"follow,omitempty" doc:"For callers with an id_token: what to follow these operations with."`
+	SelfDrain  *SelfDrain  `json:"self_drain,omitempty" doc:"The asking job runs, or may run, on a VM that it asks to drain: it must not wait for it."`
+}
+
+// Follow is a token that reads the operations of one request and nothing else.
+type Follow struct {
+	Token string    `json:"token" doc:"A bearer token for GET of these operations and of their events."`
+	Until time.Time `json:"until" doc:"From this moment it is refused."`
+}
+
+// SelfDrain says that the asking job stands in its own way.
+type SelfDrain struct {
+	VM     string `json:"vm,omitempty" doc:"The VM that the job runs on; empty: not found."`
+	Reason string `json:"reason" doc:"How it was found, or why it was not."`
+	Sure   bool   `json:"sure" doc:"false: the job runs on this fleet's runner, on which VM is not known. Do not wait for any of them."`
 }
 
 type askOutput struct{ Body Asked }
 
 func (s *Server) ask(c *call, in *askInput) (*askOutput, error) {
-	return s.accept(c, in, s.Control.Ask)
-}
-
-func (s *Server) plan(c *call, in *askInput) (*askOutput, error) {
-	return s.accept(c, in, s.Control.Plan)
-}
-
-func (s *Server) accept(c *call, in *askInput, accept func(context.Context, control.Intent) ([]control.Answer, error)) (*askOutput, error) {
 	intent, err := intentOf(in, c.by)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := accept(c, intent)
+	if err := s.permit(c, &intent, false); err != nil {
+		return nil, err
+	}
+	self := s.selfDrain(c, intent)
+	if self != nil {
+		intent.Last = self.VM
+	}
+	answers, err := s.Control.Ask(c, intent)
 	if err != nil {
 		return nil, err
 	}
+	out, err := s.asked(c, answers)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.SelfDrain = stillAhead(self, answers)
+	out.Body.Follow, err = s.follow(c, answers)
+	return out, err
+}
+
+func (s *Server) plan(c *call, in *askInput) (*askOutput, error) {
+	intent, err := intentOf(in, c.by)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.permit(c, &intent, true); err != nil {
+		return nil, err
+	}
+	answers, err := s.Control.Plan(c, intent)
+	if err != nil {
+		return nil, err
+	}
+	return s.asked(c, answers)
+}
+
+func (s *Server) asked(c *call, answers []control.Answer) (*askOutput, error) {
 	out := &askOutput{Body: Asked{Operations: []Operation{}}}
 	first := ""
 	for i := range answers {
@@ -72,8 +110,25 @@ func (s *Server) accept(c *call, in *askInput, accept func(context.Context, cont
 			first = view.ID
 		}
 	}
+	var err error
 	out.Body.After, err = s.beginning(c, first)
 	return out, err
+}
+
+// follow makes the token that outlives a pipeline's id_token; nil for others.
+func (s *Server) follow(c *call, answers []control.Answer) (*Follow, error) {
+	if c.pipeline == nil {
+		return nil, nil
+	}
+	ids := make([]string, len(answers))
+	for i := range answers {
+		ids[i] = answers[i].Operation.ID
+	}
+	token, until, err := s.Pipelines.Follow(c, ids)
+	if err != nil {
+		return nil, err
+	}
+	return &Follow{Token: token, Until: until}, nil
 }
 
 // beginning is the event before the first one of an operation.

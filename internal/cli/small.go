@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gitlab.com/sluice-runners/sluice/internal/access"
 	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/config"
 )
@@ -62,33 +61,6 @@ func (p *program) validate() error {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "%s: good (fleets: %d, VMs: %d)\n", c.Path, len(c.Fleets), vms)
 	return err
-}
-
-func (p *program) tokenCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "token", Short: "Make bearer tokens for the server",
-		Example: "  sluice token create alice",
-		Args:    noSuchCommand,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(&cobra.Command{
-		Use: "create NAME", Short: "Make a token, and the line for server.tokens",
-		Long:    "Create prints a new token and what to put under server.tokens. The token itself is stored nowhere: hand it to its owner, who sets SLUICE_TOKEN.",
-		Example: "  sluice token create alice",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error {
-			token, hash, err := access.NewToken(nil)
-			if err != nil {
-				return err
-			}
-			if p.json() {
-				return p.printJSON(map[string]string{"name": args[0], "token": token, "sha256": hash})
-			}
-			_, err = fmt.Fprintf(p.Stdout, "token (shown once):  %s\nserver.tokens entry: - {name: %s, sha256: %s}\n", token, args[0], hash)
-			return err
-		},
-	})
-	return cmd
 }
 
 func (p *program) versionCommand() *cobra.Command {

@@ -33,6 +33,7 @@ type JobRecord struct {
 	ID               int64     `json:"id"`
 	Name             string    `json:"name"`
 	Project          string    `json:"project"`
+	ProjectID        int64     `json:"project_id"`
 	Status           string    `json:"status"`
 	FailureReason    string    `json:"failure_reason,omitempty"`
 	Verdict          Verdict   `json:"verdict"`
@@ -105,7 +106,7 @@ func (s *Server) Job(id int64) (JobRecord, bool) {
 
 func (s *Server) record(j *job) JobRecord {
 	return JobRecord{
-		ID: j.id, Name: j.spec.Name, Project: j.spec.Project, Status: j.status,
+		ID: j.id, Name: j.spec.Name, Project: j.spec.Project, ProjectID: j.projectID, Status: j.status,
 		FailureReason: j.failureReason, Verdict: s.verdict(j), RunnerID: j.runnerID,
 		SystemID: j.systemID, ManagerID: j.managerID, AssignedAt: j.assignedAt,
 		FinishedAt: j.finishedAt, Heard: j.heard, RetryOf: j.retryOf, CanceledBy: j.canceledBy,
