@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/tmaxmax/go-sse"
 )
 
 func all(in io.Reader) (list []string, err error) {
@@ -87,6 +89,18 @@ func plain(stream string) (list []string) {
 	return list
 }
 
+// foreign reads a stream with a reader that we did not write.
+func foreign(t *testing.T, stream []byte) (list []string) {
+	t.Helper()
+	for e, err := range sse.Read(bytes.NewReader(stream), &sse.ReadConfig{MaxEventSize: 2 * frameLimit}) {
+		if err != nil {
+			t.Fatalf("%q: go-sse: %v", stream, err)
+		}
+		list = append(list, e.Data)
+	}
+	return list
+}
+
 func FuzzStream(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "retry: 1000\n\nid: 1\ndata: {\"id\":1}\n\n:\n\n", "data: a\r\ndata: b\r\n\r\n", "\ufeffdata\r\r",
@@ -104,6 +118,9 @@ func FuzzStream(f *testing.F) {
 		}
 		if want := plain(string(stream)); !slices.Equal(got, want) {
 			t.Errorf("%q: read %q, want %q", stream, got, want)
+		}
+		if theirs := foreign(t, stream); !slices.Equal(got, theirs) {
+			t.Errorf("%q: read %q, go-sse reads %q", stream, got, theirs)
 		}
 		if slow, _ := all(iotest.OneByteReader(bytes.NewReader(stream))); !slices.Equal(slow, got) {
 			t.Errorf("%q: byte by byte %q, at once %q", stream, slow, got)

@@ -71,6 +71,9 @@ func (j *journal) of(after int64, operations ...string) []int64 {
 	return ids
 }
 
+// pass lets the time of a bubble pass.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // synctest: no real time passes
+
 func tail(j *journal) *events.Tail {
 	return events.New(events.Options{
 		Log: j, Logger: slog.New(slog.DiscardHandler),
@@ -141,7 +144,7 @@ func TestEveryFollowerGetsItsEventsOnceAndInOrder(t *testing.T) {
 						if len(entries) == 0 && stop.Err() != nil {
 							break
 						}
-						time.Sleep(slowness)
+						pass(slowness)
 					}
 					if want := j.of(after, operations...); !slices.Equal(got, want) {
 						t.Errorf("seed %d: after %d of %v: %d events, want %d: %v", seed, after, operations, len(got), len(want), got)
@@ -152,7 +155,7 @@ func TestEveryFollowerGetsItsEventsOnceAndInOrder(t *testing.T) {
 				for range random.IntN(80) {
 					j.write(name())
 				}
-				time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
+				pass(time.Duration(random.IntN(300)) * time.Millisecond)
 			}
 			done()
 			group.Wait()
@@ -183,7 +186,7 @@ func TestOneLookServesAll(t *testing.T) {
 			t.Errorf("%d looks, want at most %d", looks, most)
 		}
 		before = j.reads
-		time.Sleep(time.Hour)
+		pass(time.Hour)
 		if j.reads != before {
 			t.Errorf("%d looks while nobody follows", j.reads-before)
 		}
