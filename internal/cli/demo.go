@@ -76,6 +76,7 @@ func (p *program) demoRound(ctx context.Context, d *app.Demo, s *session, sabota
 		f.until = p.Now().Add(sabotageLimit)
 	}
 	w := p.watch(s, f)
+	defer w.hush()
 	return w, w.untilEnded(ctx, nil)
 }
 

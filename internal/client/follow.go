@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -17,6 +18,10 @@ const (
 	firstPolls  = 30 * time.Second
 	longestPoll = 10 * time.Minute // of polling before a stream is tried again
 )
+
+// MostNamed is how many operations fit into one request: proxies bear a line
+// of 8 KB. Who follows more gets everything and looks for his own.
+const MostNamed = 100
 
 // Following says what to follow, and how patiently.
 type Following struct {
@@ -157,6 +162,9 @@ func (f *follower) tell(e Event) error {
 		return nil
 	}
 	f.After = e.Id
+	if len(f.Operations) > MostNamed && (e.Operation == nil || !slices.Contains(f.Operations, *e.Operation)) {
+		return nil
+	}
 	if err := f.on(e); err != nil {
 		return &enough{err: err}
 	}
@@ -204,6 +212,7 @@ func (f *follower) turn(ctx context.Context) error {
 			return err
 		}
 	}
+	f.After = max(f.After, news.Next)
 	return nil
 }
 
@@ -211,7 +220,7 @@ func (f *follower) turn(ctx context.Context) error {
 func (f *follower) params() ListEventsParams {
 	after := f.After
 	params := ListEventsParams{After: &after}
-	if len(f.Operations) > 0 {
+	if n := len(f.Operations); n > 0 && n <= MostNamed {
 		params.Operation = &f.Operations
 	}
 	return params
