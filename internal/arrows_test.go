@@ -37,7 +37,8 @@ var arrows = map[string][]string{
 	"access":                {"fleet"},
 	"doctor":                {"fleet", "engine"},
 	"whereabouts":           {"fleet", "engine"},
-	"api":                   {"control", "fleet", "access", "doctor", "whereabouts"},
+	"events":                {"fleet"},
+	"api":                   {"control", "fleet", "access", "doctor", "events", "whereabouts"},
 	"hooks":                 {"control", "fleet"},
 	"web":                   {"control", "fleet"},
 	"client":                {"fleet", "api"}, // api: the handler itself, when no server runs

@@ -24,9 +24,11 @@ type Control interface {
 
 // Reader is what the API reads of the store.
 type Reader interface {
+	Operation(ctx context.Context, id string) (*fleet.Operation, error)
 	FindOperation(ctx context.Context, prefix string) (*fleet.Operation, error)
 	Operations(ctx context.Context, f control.Filter) ([]fleet.Operation, error)
 	Facts(ctx context.Context, after int64, operation string, limit int) ([]fleet.Fact, error)
+	LastFact(ctx context.Context) (int64, error)
 	VMs(ctx context.Context, fleetName string) ([]fleet.VM, error)
 	Chores(ctx context.Context, operation string) ([]fleet.Chore, error)
 }

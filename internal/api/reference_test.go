@@ -68,6 +68,9 @@ func reference() string {
 
 func route(b *strings.Builder, path string, op *huma.Operation) {
 	fmt.Fprintf(b, "## %s %s\n\n%s.\n\n", op.Method, path, op.Summary)
+	if op.Description != "" {
+		fmt.Fprintf(b, "%s\n\n", op.Description)
+	}
 	if len(op.Parameters) > 0 {
 		b.WriteString("| parameter | in | says |\n| --- | --- | --- |\n")
 		for _, p := range op.Parameters {
@@ -81,11 +84,23 @@ func route(b *strings.Builder, path string, op *huma.Operation) {
 		}
 	}
 	for _, status := range slices.Sorted(maps.Keys(op.Responses)) {
-		for _, media := range op.Responses[status].Content {
-			if media.Schema != nil && !strings.HasSuffix(media.Schema.Ref, "/Problem") {
-				fmt.Fprintf(b, "Answer %s: %s.\n\n", status, link(media.Schema))
-			}
+		content := op.Responses[status].Content
+		for _, kind := range slices.Sorted(maps.Keys(content)) {
+			answer(b, status, kind, content[kind].Schema)
 		}
+	}
+}
+
+// answer says what comes back; JSON is not worth a word.
+func answer(b *strings.Builder, status, kind string, schema *huma.Schema) {
+	switch {
+	case schema == nil || strings.HasSuffix(schema.Ref, "/Problem"):
+	case kind == "application/json":
+		fmt.Fprintf(b, "Answer %s: %s.\n\n", status, link(schema))
+	case schema.Ref != "":
+		fmt.Fprintf(b, "Answer %s as `%s`: %s, one a line.\n\n", status, kind, link(schema))
+	default:
+		fmt.Fprintf(b, "Answer %s as `%s`: %s\n\n", status, kind, schema.Description)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 
 	"gitlab.com/sluice-runners/sluice/internal/access"
+	"gitlab.com/sluice-runners/sluice/internal/events"
 )
 
 // Limits of every request (OWASP API4:2023, unrestricted resource consumption).
@@ -26,6 +27,7 @@ type Server struct {
 	Options
 	echo     *echo.Echo
 	api      huma.API
+	tail     *events.Tail
 	throttle *access.Throttle
 	slowed   chan struct{} // one slot for each answer that is held back
 }
@@ -35,7 +37,8 @@ func New(o Options) *Server {
 	s := &Server{Options: o, echo: echo.New(), throttle: access.NewThrottle(o.Clock), slowed: make(chan struct{}, slowAtOnce)}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.fallback
-	s.echo.Use(middleware.BodyLimit("64K"), middleware.ContextTimeout(requestLimit), s.recoverer, s.authenticate)
+	s.tail = events.New(events.Options{Log: o.Store, Render: eventLine, Logger: o.Log})
+	s.echo.Use(middleware.BodyLimit("64K"), s.limited(), s.recoverer, s.authenticate)
 	s.api = humaecho.New(s.echo, document(o.Version))
 	s.probes()
 	s.fleets()
@@ -47,6 +50,20 @@ func New(o Options) *Server {
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.echo.ServeHTTP(w, r) }
+
+// EndStreams ends every stream and long poll, for good: the server is about to
+// end. Their followers go on with the next one.
+func (s *Server) EndStreams() { s.tail.Close() }
+
+// limited bounds the time of every request but of the streams.
+func (s *Server) limited() echo.MiddlewareFunc {
+	return middleware.ContextTimeoutWithConfig(middleware.ContextTimeoutConfig{
+		Timeout: requestLimit,
+		Skipper: func(c echo.Context) bool {
+			return c.Path() == eventsPath && negotiate(c.Request().Header.Get(echo.HeaderAccept)) != asJSON
+		},
+	})
+}
 
 // OpenAPI is the document of every route under /api.
 func (s *Server) OpenAPI() *huma.OpenAPI { return s.api.OpenAPI() }

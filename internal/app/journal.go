@@ -11,6 +11,7 @@ import (
 type journal interface {
 	control.Store
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)
+	LastFact(ctx context.Context) (int64, error)
 	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
 	Trust(ctx context.Context, ref fleet.Ref, instance string, keys []string) error
 	Close() error
@@ -54,6 +55,9 @@ func (b blank) FindOperation(_ context.Context, prefix string) (*fleet.Operation
 
 // Facts implements control.Store.
 func (blank) Facts(context.Context, int64, string, int) ([]fleet.Fact, error) { return nil, nil }
+
+// LastFact is that of an empty event log.
+func (blank) LastFact(context.Context) (int64, error) { return 0, nil }
 
 // VM implements control.Store.
 func (blank) VM(_ context.Context, ref fleet.Ref) (*fleet.VM, error) {

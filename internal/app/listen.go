@@ -49,6 +49,7 @@ func (a *App) serveOn(ctx context.Context, group *errgroup.Group, listener net.L
 		Handler: a.server, ConnContext: who, MaxHeaderBytes: 32 << 10,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
 	}
+	server.RegisterOnShutdown(a.server.EndStreams)
 	group.Go(func() error {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -60,7 +61,7 @@ func (a *App) serveOn(ctx context.Context, group *errgroup.Group, listener net.L
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownLimit)
 		defer cancel()
 		if err := server.Shutdown(ending); err != nil {
-			return server.Close() // a long poll is no reason to wait longer
+			return server.Close() // who takes nothing is no reason to wait longer
 		}
 		return nil
 	})

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -141,4 +143,44 @@ func deletes(ts *testscript.TestScript, _ bool, args []string) {
 	d, err := time.ParseDuration(args[0])
 	ts.Check(err)
 	world(ts).Cloud().SlowDeletes(d)
+}
+
+var (
+	operationID = regexp.MustCompile(`op-[0-9a-z]+`)
+	eventLine   = regexp.MustCompile(`^\d\d:\d\d:\d\d  `)
+)
+
+// told compares what a command printed while it followed an operation with
+// the operation's journal: each line once, in order: told NAME.
+func told(ts *testscript.TestScript, _ bool, args []string) {
+	log := ts.ReadFile(args[0] + ".log")
+	ts.Check(ts.Exec("sluice", "op", "show", operationID.FindString(log)))
+	printed := strings.Split(log, "\n")
+	var journal []string
+	for line := range strings.SplitSeq(ts.ReadFile("stdout"), "\n") {
+		if eventLine.MatchString(line) {
+			journal = append(journal, line)
+		}
+	}
+	if len(journal) < 5 {
+		ts.Fatalf("the journal has only %d lines", len(journal))
+	}
+	next := 0
+	for _, line := range printed {
+		switch {
+		case next < len(journal) && line == journal[next]:
+			next++
+		case slices.Contains(journal, line):
+			ts.Fatalf("lost or doubled: %q comes where %q should\n%s", line, journal[min(next, len(journal)-1)], log)
+		}
+	}
+	if missing := journal[next:]; !onlyLater(missing) {
+		ts.Fatalf("%d lines were not told: %q\n%s", len(missing), missing, log)
+	}
+}
+
+// onlyLater says whether lines are of what follows an operation that has
+// ended: nobody waits for that beside a server.
+func onlyLater(lines []string) bool {
+	return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(line, "  succeeded") })
 }

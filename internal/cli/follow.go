@@ -10,10 +10,6 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// waitSeconds is how long one look at the journal may wait for news. What an
-// operation waits for is looked up as often.
-const waitSeconds = 1
-
 // following is what a command follows.
 type following struct {
 	ops            []client.Operation
@@ -30,6 +26,7 @@ type following struct {
 // the exit status as an error. Alone it stays for their chores too.
 func (p *program) follow(ctx context.Context, s *session, f following) error {
 	w := p.watch(s, f)
+	defer w.hush()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	interrupts := w.interrupts(ctx)
@@ -55,25 +52,42 @@ func (p *program) follow(ctx context.Context, s *session, f following) error {
 	return nil
 }
 
-// watcher follows operations by polling the journal.
+// watcher follows operations.
 type watcher struct {
 	*program
 	*session
 	following
 	printed  map[string]string // by operation: what it was last said to wait for
 	said     map[string]string // by operation: the last event's text
+	moved    map[string]bool   // operations that something was told of since they were read
+	news     *news             // nil = nothing is heard yet
 	canceled bool              // Ctrl-C gave intake back
 	pressed  int
 }
 
 func (p *program) watch(s *session, f following) *watcher {
-	return &watcher{program: p, session: s, following: f, printed: map[string]string{}, said: map[string]string{}}
+	w := &watcher{
+		program: p, session: s, following: f,
+		printed: map[string]string{}, said: map[string]string{}, moved: map[string]bool{},
+	}
+	w.allMoved()
+	return w
+}
+
+// allMoved has every operation read anew.
+func (w *watcher) allMoved() {
+	for i := range w.ops {
+		w.moved[w.ops[i].Id] = true
+	}
 }
 
 // untilEnded looks until every operation has ended.
 func (w *watcher) untilEnded(ctx context.Context, interrupts <-chan struct{}) error {
+	if err := w.events(ctx); err != nil && !w.bears(err) {
+		return err
+	}
 	for {
-		if err := w.look(ctx); err != nil {
+		if err := w.look(ctx); err != nil && !w.bears(err) {
 			return err
 		}
 		if w.ended() {
@@ -85,42 +99,83 @@ func (w *watcher) untilEnded(ctx context.Context, interrupts <-chan struct{}) er
 	}
 }
 
+// bears says whether a failure of a single look is no reason to end: a server
+// may start anew, and the following of its events has the patience for it.
+func (w *watcher) bears(err error) bool {
+	if w.here() {
+		return false
+	}
+	switch fleet.CodeOf(err) {
+	case fleet.CodeUnavailable, fleet.CodeRateLimited, fleet.CodeInternal:
+		return true
+	default:
+		return false
+	}
+}
+
+// here says whether what is followed is in this process.
+func (w *watcher) here() bool { return w.alone() || w.idle != nil }
+
 // await waits for news, or obeys an interrupt.
 func (w *watcher) await(ctx context.Context, interrupts <-chan struct{}) error {
 	interrupted, err := w.pause(ctx, interrupts)
 	if err != nil || !interrupted {
 		return err
 	}
+	w.allMoved()
 	return w.interrupted(ctx)
 }
 
-// look prints news and reads the operations anew.
+// look reads the operations that have moved, prints what was written until
+// then, and then what they wait for, unless that is old already.
 func (w *watcher) look(ctx context.Context) error {
-	if err := w.events(ctx, 0); err != nil {
-		return err
-	}
-	for i := range w.ops {
-		if w.ops[i].Finished {
-			continue
+	for {
+		var fresh []int
+		for i := range w.ops {
+			if w.moved[w.ops[i].Id] && !w.ops[i].Finished {
+				fresh = append(fresh, i)
+			}
 		}
-		op, err := w.Operation(ctx, w.ops[i].Id)
-		if err != nil {
+		for _, i := range fresh {
+			if err := w.reread(ctx, &w.ops[i]); err != nil {
+				return err
+			}
+		}
+		if err := w.events(ctx); err != nil {
 			return err
 		}
-		attached := w.ops[i].Attached
-		w.ops[i] = *op
-		w.ops[i].Attached = attached
-		w.waiting(op)
+		again := false
+		for _, i := range fresh {
+			if op := &w.ops[i]; !op.Finished && w.moved[op.Id] {
+				again = true
+			} else if !op.Finished {
+				w.waiting(op)
+			}
+		}
+		if !again {
+			return nil
+		}
 	}
-	return w.events(ctx, 0) // what was written between the two
 }
 
-// events prints the journal's news about the operations.
-func (w *watcher) events(ctx context.Context, wait int64) error {
+func (w *watcher) reread(ctx context.Context, op *client.Operation) error {
+	now, err := w.Operation(ctx, op.Id)
+	if err != nil {
+		return err
+	}
+	attached := op.Attached
+	*op = *now
+	op.Attached = attached
+	delete(w.moved, op.Id)
+	return nil
+}
+
+// events prints what the journal has on the operations by now.
+func (w *watcher) events(ctx context.Context) error {
 	for {
-		params := client.ListEventsParams{After: &w.after, Limit: new(int64(1000)), Wait: &wait}
-		if len(w.ops) == 1 {
-			params.Operation = &w.ops[0].Id
+		params := client.ListEventsParams{After: &w.after, Limit: new(int64(1000))}
+		if ids := w.ids(); len(ids) <= client.MostNamed {
+			params.Operation = &ids
 		}
 		news, err := w.Events(ctx, params)
 		if err != nil {
@@ -130,15 +185,31 @@ func (w *watcher) events(ctx context.Context, wait int64) error {
 			return err
 		}
 		for i := range news.Events {
-			if w.mine(&news.Events[i]) {
-				w.event(&news.Events[i])
-			}
+			w.tell(&news.Events[i])
 		}
 		w.after = news.Next
 		if len(news.Events) < 1000 {
 			return nil
 		}
 	}
+}
+
+// tell prints an event of the operations that is new.
+func (w *watcher) tell(e *client.Event) {
+	if e.Id <= w.after || !w.mine(e) {
+		return
+	}
+	w.after = e.Id
+	w.moved[*e.Operation] = true
+	w.event(e)
+}
+
+func (w *watcher) ids() []string {
+	ids := make([]string, len(w.ops))
+	for i := range w.ops {
+		ids[i] = w.ops[i].Id
+	}
+	return ids
 }
 
 func (w *watcher) mine(e *client.Event) bool {
@@ -193,21 +264,6 @@ func (w *watcher) untilFollowedUp(ctx context.Context, interrupts <-chan struct{
 			fmt.Fprintf(w.Stderr, "sluice: %s is left to the next run or to `sluice serve` (--linger 4m sees it to the end)\n", list(open))
 			return nil
 		}
-	}
-}
-
-// pause waits for news and says whether an interrupt came instead.
-func (w *watcher) pause(ctx context.Context, interrupts <-chan struct{}) (interrupted bool, err error) {
-	news, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan error, 1)
-	go func() { done <- w.events(news, waitSeconds) }()
-	select {
-	case err := <-done:
-		return false, err
-	case <-interrupts:
-		cancel()
-		return true, <-done
 	}
 }
 

@@ -101,7 +101,7 @@ func (p *program) show(ctx context.Context, s *session, id string) error {
 		return p.printJSON(op)
 	}
 	p.card(op)
-	return p.watch(s, following{ops: []client.Operation{*op}}).events(ctx, 0)
+	return p.watch(s, following{ops: []client.Operation{*op}}).events(ctx)
 }
 
 // card prints what an operation is now.

@@ -50,7 +50,7 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": exitStatus, "busy": busy, "damage": damage, "fault": fault, "await": await, "interrupt": interrupt,
-			"creates": creates, "deletes": deletes, "begin": begin, "ended": ended,
+			"creates": creates, "deletes": deletes, "begin": begin, "ended": ended, "told": told,
 		},
 		RequireExplicitExec: true,
 	})

@@ -27,8 +27,9 @@ type Options struct {
 // words and hint; CodeUnavailable if there was no answer; [CodeUnauthorized]
 // if the server did not accept the token.
 type Client struct {
-	api   *API
-	where string
+	api     *API
+	streams *API // without a limit on how long an answer takes
+	where   string
 }
 
 // CodeUnauthorized is the API's only code beside those of package fleet.
@@ -51,21 +52,28 @@ func New(o Options) (*Client, error) {
 		}
 		base, c.where, transport = strings.TrimRight(o.URL, "/"), o.URL, http.DefaultTransport
 	}
-	doer := &http.Client{
-		Transport: transport, Timeout: answerLimit,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	var err error
+	if c.api, err = generated(base, o.Token, transport, answerLimit); err == nil {
+		c.streams, err = generated(base, o.Token, transport, 0)
 	}
-	api, err := NewClient(base, WithHTTPClient(doer), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		if o.Token != "" {
-			r.Header.Set("Authorization", "Bearer "+o.Token)
-		}
-		return nil
-	}))
 	if err != nil {
 		return nil, fleet.Errorf(fleet.CodeInvalid, "--server: %w", err)
 	}
-	c.api = api
 	return c, nil
+}
+
+// generated makes the generated client; limit 0 = none.
+func generated(base, token string, transport http.RoundTripper, limit time.Duration) (*API, error) {
+	doer := &http.Client{
+		Transport: transport, Timeout: limit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return NewClient(base, WithHTTPClient(doer), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return nil
+	}))
 }
 
 // Where names the server for people.

@@ -621,12 +621,17 @@ type ListEventsParams struct {
 	// After Only events after this id.
 	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 
-	// Operation Only events of this operation.
-	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
-	Limit     *int64  `form:"limit,omitempty" json:"limit,omitempty"`
+	// Operation Only events of this operation, by its whole id; may be repeated.
+	Operation *[]string `form:"operation,omitempty" json:"operation,omitempty"`
 
-	// Wait If there is none, wait up to so many seconds for one.
+	// Limit At most so many; not of a stream.
+	Limit *int64 `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Wait If there is none, wait up to so many seconds for one; not of a stream.
 	Wait *int64 `form:"wait,omitempty" json:"wait,omitempty"`
+
+	// LastEventID As after; what a stream that was lost is resumed with. The later of the two counts.
+	LastEventID *int64 `json:"Last-Event-ID,omitempty"`
 }
 
 // ExamineParams defines parameters for Examine.
@@ -740,7 +745,9 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
-	// ListEvents Read the journal, oldest first
+	// ListEvents Read the journal, oldest first, or follow it as a stream
+	//
+	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
 	//
 	// Corresponds with GET /api/v1/events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -818,7 +825,9 @@ type ClientInterface interface {
 	ResumeOperation(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
-// ListEvents Read the journal, oldest first
+// ListEvents Read the journal, oldest first, or follow it as a stream
+//
+// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
 //
 // Corresponds with GET /api/v1/events (the `ListEvents` operationId).
 func (c *API) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1067,7 +1076,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 
 		if params.Operation != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -1110,6 +1119,21 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
+	}
+
+	if params != nil {
+
+		if params.LastEventID != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Last-Event-ID", *params.LastEventID, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "integer", Format: "int64"})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Last-Event-ID", headerParam0)
+		}
+
 	}
 
 	return req, nil
@@ -1610,7 +1634,9 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
-	// ListEventsWithResponse Read the journal, oldest first
+	// ListEventsWithResponse Read the journal, oldest first, or follow it as a stream
+	//
+	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -1711,12 +1737,18 @@ type ListEventsResponse struct {
 	ApplicationproblemJSON401 *Problem
 	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
 	ApplicationproblemJSON403 *Problem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *Problem
 	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
 	ApplicationproblemJSON422 *Problem
 	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
 	ApplicationproblemJSON429 *Problem
 	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
 	ApplicationproblemJSON500 *Problem
+	// ApplicationproblemJSON503 the response for an HTTP 503 `application/problem+json` response
+	ApplicationproblemJSON503 *Problem
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
@@ -1734,6 +1766,16 @@ func (r ListEventsResponse) GetApplicationproblemJSON403() *Problem {
 	return r.ApplicationproblemJSON403
 }
 
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ListEventsResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ListEventsResponse) GetApplicationproblemJSON409() *Problem {
+	return r.ApplicationproblemJSON409
+}
+
 // GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
 func (r ListEventsResponse) GetApplicationproblemJSON422() *Problem {
 	return r.ApplicationproblemJSON422
@@ -1747,6 +1789,11 @@ func (r ListEventsResponse) GetApplicationproblemJSON429() *Problem {
 // GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
 func (r ListEventsResponse) GetApplicationproblemJSON500() *Problem {
 	return r.ApplicationproblemJSON500
+}
+
+// GetApplicationproblemJSON503 returns the response for an HTTP 503 `application/problem+json` response
+func (r ListEventsResponse) GetApplicationproblemJSON503() *Problem {
+	return r.ApplicationproblemJSON503
 }
 
 // GetBody returns the raw response body bytes
@@ -2532,7 +2579,9 @@ func (r ResumeOperationResponse) ContentType() string {
 	return ""
 }
 
-// ListEventsWithResponse Read the journal, oldest first
+// ListEventsWithResponse Read the journal, oldest first, or follow it as a stream
+//
+// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -2736,6 +2785,20 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 		}
 		response.ApplicationproblemJSON403 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -2756,6 +2819,16 @@ func ParseListEventsResponse(rsp *http.Response) (*ListEventsResponse, error) {
 			return nil, err
 		}
 		response.ApplicationproblemJSON500 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 503:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON503 = &dest
+
+	case rsp.StatusCode == 200:
+		// Content-type (text/event-stream) unsupported
 
 	}
 

@@ -61,3 +61,9 @@ func (s *Store) Facts(ctx context.Context, after int64, operation string, limit 
 	}
 	return list, rows.Err()
 }
+
+// LastFact is the id of the newest entry of the event log; 0 = it is empty.
+func (s *Store) LastFact(ctx context.Context) (id int64, err error) {
+	err = s.db.QueryRowContext(ctx, `select coalesce(max(id), 0) from facts`).Scan(&id)
+	return id, s.fail("reading the event log", err)
+}
