@@ -50,6 +50,11 @@ func (m *Metrics) zero(o Options) {
 		m.gitlab.WithLabelValues(route, "200")
 		m.gitlab.WithLabelValues(route, codeError)
 	}
+	for _, event := range o.Events {
+		for _, result := range o.Results {
+			m.deliveries.WithLabelValues(event, result)
+		}
+	}
 	for _, provider := range o.Providers {
 		for _, call := range calls() {
 			m.provider.WithLabelValues(provider, call, codeOK)
