@@ -37,7 +37,7 @@ const (
 // world is a Receiver and a Worker over a real store and a real Control, with
 // a clock that the test moves.
 type world struct {
-	*testing.T
+	testing.TB
 	receiver *hooks.Receiver
 	worker   *hooks.Worker
 	store    *store.Store
@@ -136,9 +136,9 @@ func triggers(t testing.TB) []hooks.Trigger {
 	}
 }
 
-func newWorld(t *testing.T, list []hooks.Trigger) *world {
+func newWorld(t testing.TB, list []hooks.Trigger) *world {
 	t.Helper()
-	w := &world{T: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), counted: map[string]int{}, images: &shelf{}}
+	w := &world{TB: t, now: time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC), counted: map[string]int{}, images: &shelf{}}
 	s, err := store.Open(t.Context(), store.Options{Path: filepath.Join(t.TempDir(), "sluice.db"), Clock: w})
 	w.must(err)
 	t.Cleanup(func() {

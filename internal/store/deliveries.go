@@ -19,33 +19,22 @@ const (
 	pruneEvery     = 100 // deliveries
 )
 
-// ReceiveDelivery stores a delivery with all of its work in one transaction,
-// unless its key or its digest is known: then that one is yielded, with one
-// repeat more, and nothing else changes. Nil = it was new, or the known one came
-// to nothing and this one, which gets its id, has work: a trigger was added, and
-// a person sent the event again.
-func (s *Store) ReceiveDelivery(ctx context.Context, d *fleet.Delivery) (first *fleet.Delivery, err error) {
-	err = s.write(ctx, "storing delivery "+d.ID, func(tx *sql.Tx) error {
-		known, err := states[fleet.Delivery](ctx, tx,
-			`select state from deliveries where digest = ?1 or key = nullif(?2, '') order by seq limit 1`, d.Digest, d.Key)
-		if err != nil {
-			return err
-		}
-		switch {
-		case len(known) == 0:
-			return newDelivery(ctx, tx, d)
-		case len(d.Tasks) > 0 && cameToNothing(&known[0]):
-			return reviveDelivery(ctx, tx, d, &known[0])
-		}
-		first = &known[0]
-		first.Repeats++
-		first.RepeatedAt = d.At
-		return replaceDelivery(ctx, tx, first)
-	})
-	if err != nil {
+// receiveOne stores one delivery, see [Store.ReceiveDelivery].
+func receiveOne(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) (first *fleet.Delivery, err error) {
+	known, err := states[fleet.Delivery](ctx, tx,
+		`select state from deliveries where digest = ?1 or key = nullif(?2, '') order by seq limit 1`, d.Digest, d.Key)
+	switch {
+	case err != nil:
 		return nil, err
+	case len(known) == 0:
+		return nil, newDelivery(ctx, tx, d)
+	case len(d.Tasks) > 0 && cameToNothing(&known[0]):
+		return nil, reviveDelivery(ctx, tx, d, &known[0])
 	}
-	return first, nil
+	first = &known[0]
+	first.Repeats++
+	first.RepeatedAt = d.At
+	return first, replaceDelivery(ctx, tx, first)
 }
 
 func cameToNothing(d *fleet.Delivery) bool {

@@ -1,11 +1,14 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
+	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/store"
 )
@@ -24,7 +27,9 @@ func delivery(n int, rank int64) *fleet.Delivery {
 func receive(t *testing.T, s *store.Store, d *fleet.Delivery) *fleet.Delivery {
 	t.Helper()
 	first, err := s.ReceiveDelivery(t.Context(), d)
-	must(t, err)
+	if err != nil {
+		t.Error(err)
+	}
 	return first
 }
 
@@ -178,14 +183,16 @@ func TestOldDeliveriesAreForgottenPendingOnesNever(t *testing.T) {
 	}
 	s := fresh(t)
 	receive(t, s, delivery(1, 1))
-	for n := 2; n <= 1200; n++ {
+	asked := delivery(2, 1)
+	asked.Outcome, asked.FinishedAt = fleet.DeliveryAsked, asked.At
+	receive(t, s, asked)
+	var all sync.WaitGroup
+	for n := 3; n <= 1200; n++ {
 		d := delivery(n, 0)
 		d.Tasks, d.Outcome, d.FinishedAt = nil, fleet.DeliveryHint, d.At
-		if n == 2 {
-			d.Outcome = fleet.DeliveryAsked
-		}
-		receive(t, s, d)
+		all.Go(func() { receive(t, s, d) })
 	}
+	all.Wait()
 	list, err := s.Deliveries(t.Context(), fleet.DeliveryFilter{Limit: 5000})
 	must(t, err)
 	if len(list) != 1002 || list[len(list)-1].ID != "dl-1" || list[len(list)-2].ID != "dl-2" {
@@ -203,5 +210,64 @@ func TestOldDeliveriesAreForgottenPendingOnesNever(t *testing.T) {
 	}
 	if _, err := s.Delivery(t.Context(), "dl-1"); err != nil {
 		t.Errorf("a pending one was forgotten: %v", err)
+	}
+}
+
+// Deliveries of a burst share commits, and each has its own answer: repeats
+// among them, and one that cannot be stored.
+func TestDeliveriesThatComeTogetherAreEachStoredOnce(t *testing.T) {
+	s := fresh(t)
+	block := make(chan struct{})
+	blocked := make(chan struct{})
+	var all sync.WaitGroup
+	all.Go(func() { // holds the slot until every delivery waits
+		if _, err := s.Insert(t.Context(), nil, control.Key{}, func([]control.Inserted) error { close(blocked); <-block; return nil }); err != nil {
+			t.Error(err)
+		}
+	})
+	<-blocked
+	const n = 200
+	firsts, errs := make([]*fleet.Delivery, n), make([]error, n)
+	for i := range n {
+		d := delivery(i/2, int64(i/2)) // each twice
+		d.ID = fmt.Sprintf("dl-%d", i)
+		if i >= n-2 {
+			d.Event, d.Key, d.Digest, d.ID = "push", fmt.Sprint("k", i), fmt.Sprint("x", i), "dl-taken" // the second one's id is taken
+		}
+		all.Go(func() { firsts[i], errs[i] = s.ReceiveDelivery(t.Context(), d) })
+	}
+	close(block)
+	all.Wait()
+	repeats, failures := 0, 0
+	for i := range n {
+		if errs[i] != nil {
+			failures++
+		}
+		if firsts[i] != nil {
+			repeats++
+		}
+	}
+	if failures != 1 || repeats != n/2-1 {
+		t.Errorf("%d failures, %d repeats", failures, repeats)
+	}
+	list, err := s.Deliveries(t.Context(), fleet.DeliveryFilter{Limit: n})
+	must(t, err)
+	if len(list) != n/2 {
+		t.Errorf("%d are stored", len(list))
+	}
+}
+
+func TestACanceledDeliveryIsNotStored(t *testing.T) {
+	s := fresh(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Insert(t.Context(), nil, control.Key{}, func([]control.Inserted) error { // holds the slot
+		_, err := s.ReceiveDelivery(ctx, delivery(1, 1))
+		return err
+	}); fleet.CodeOf(err) != fleet.CodeCanceled {
+		t.Errorf("got %v", err)
+	}
+	if list, err := s.Deliveries(t.Context(), fleet.DeliveryFilter{}); err != nil || len(list) != 0 {
+		t.Errorf("%d are stored, %v", len(list), err)
 	}
 }
