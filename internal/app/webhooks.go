@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"gitlab.com/sluice-runners/sluice/internal/config"
+	"gitlab.com/sluice-runners/sluice/internal/doctor"
 	"gitlab.com/sluice-runners/sluice/internal/engine"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/hooks"
@@ -104,4 +106,40 @@ func (i images) Find(ctx context.Context, fleetName, vm, image string) error {
 		return err
 	}
 	return f.Machines.Check(ctx, vm, prepared)
+}
+
+// watch lets the doctor look at the webhooks that the fleet's triggers need.
+func (h *hands) watch(fleetName string, p *doctor.Patient) {
+	for i := range h.config.Triggers {
+		if t := &h.config.Triggers[i]; t.Fleet == fleetName {
+			p.Triggers = append(p.Triggers, doctor.Trigger{Name: t.Name, On: t.On, Project: t.ProjectID})
+		}
+	}
+	p.Heard = h.trust.journal.LastDelivery
+	if h.config.GitLab.Token != nil {
+		p.Webhooks = h.webhooks
+	}
+}
+
+// webhooks lists those of a project that come here.
+func (h *hands) webhooks(ctx context.Context, project int64) ([]doctor.Webhook, error) {
+	ours := func(url string) bool {
+		if own := h.config.Webhooks.GitLab.URL; own != "" {
+			return url == own
+		}
+		return strings.HasSuffix(strings.TrimRight(url, "/"), hooks.Path)
+	}
+	all, err := h.gitlab.Hooks(ctx, project, ours)
+	if err != nil {
+		return nil, err
+	}
+	var list []doctor.Webhook
+	for _, w := range all {
+		if ours(w.URL) {
+			list = append(list, doctor.Webhook{
+				ID: w.ID, Events: w.Events, Alert: w.Alert, DisabledUntil: w.DisabledUntil, VerifiesTLS: w.VerifiesTLS, Status: w.Status,
+			})
+		}
+	}
+	return list, nil
 }

@@ -119,6 +119,7 @@ const (
 	FindingCheckSudo     FindingCheck = "sudo"
 	FindingCheckToken    FindingCheck = "token"
 	FindingCheckUnits    FindingCheck = "units"
+	FindingCheckWebhook  FindingCheck = "webhook"
 )
 
 // Valid indicates whether the value is a known member of the FindingCheck enum.
@@ -137,6 +138,8 @@ func (e FindingCheck) Valid() bool {
 	case FindingCheckToken:
 		return true
 	case FindingCheckUnits:
+		return true
+	case FindingCheckWebhook:
 		return true
 	default:
 		return false
