@@ -31,6 +31,7 @@ type Reader interface {
 	LastFact(ctx context.Context) (int64, error)
 	VMs(ctx context.Context, fleetName string) ([]fleet.VM, error)
 	Chores(ctx context.Context, operation string) ([]fleet.Chore, error)
+	Deliveries(ctx context.Context, f fleet.DeliveryFilter) ([]fleet.Delivery, error)
 }
 
 // Doctor examines a fleet's VMs without changing them; no VMs named = all.

@@ -44,6 +44,7 @@ func New(o Options) *Server {
 	s.fleets()
 	s.operations()
 	s.events()
+	s.deliveries()
 	s.doctor()
 	return s
 }

@@ -97,6 +97,7 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 		sum := sha256.Sum256([]byte(token))
 		f.Registrar, p.RunnerToken = h.gitlab.Registrar(token), hex.EncodeToString(sum[:])
 	}
+	h.watch(name, &p)
 	h.fleets[name], h.patients[name] = f, p
 	return nil
 }

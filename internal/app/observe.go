@@ -9,10 +9,14 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/engine"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
 )
 
-var _ engine.Observer = (*metrics.Metrics)(nil)
+var (
+	_ engine.Observer = (*metrics.Metrics)(nil)
+	_ hooks.Observer  = (*metrics.Metrics)(nil)
+)
 
 func (a *App) openMetrics(context.Context) error {
 	a.registry = prometheus.NewRegistry()
@@ -21,6 +25,7 @@ func (a *App) openMetrics(context.Context) error {
 	a.metrics, err = metrics.New(a.registry, metrics.Options{
 		Fleets: a.specs, Version: a.Version, Clock: clock{}, State: a.state,
 		Routes: gitlab.Routes(), Providers: []string{providerExec}, Refusals: refusals(),
+		Events: hooks.Events(), Results: hooks.Results(),
 	})
 	return err
 }

@@ -30,6 +30,7 @@ func (c *Config) check(document ast.Node) []*problem {
 	}
 	l.server(c)
 	l.access(c)
+	l.triggers(c)
 	return l.found
 }
 

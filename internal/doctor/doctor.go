@@ -31,6 +31,14 @@ type Patient struct {
 	TokenExpiry func(context.Context) (time.Time, error)
 	// RunnerToken is the SHA-256 (hex) of the fleet's runner token; "" = not given.
 	RunnerToken string
+
+	// Triggers are those that recreate VMs of the fleet.
+	Triggers []Trigger
+	// Webhooks lists a project's webhooks that come here; nil without a GitLab
+	// token.
+	Webhooks func(ctx context.Context, project int64) ([]Webhook, error)
+	// Heard is when a project's webhook was last let in; zero = never.
+	Heard func(ctx context.Context, project int64) (time.Time, error)
 }
 
 // Options are what a Doctor is made of.
@@ -65,6 +73,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	e := &examination{patient: d.Fleets[fleetName], spec: spec, now: d.Clock.Now(), vms: vms}
 	e.tokens(ctx)
 	e.gitlab(ctx)
+	e.webhooks(ctx)
 	e.hosts(ctx)
 	e.hostTokens()
 	e.identities()

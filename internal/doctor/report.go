@@ -17,7 +17,7 @@ const (
 type Finding struct {
 	Severity Severity `json:"severity" enum:"error,warning"`
 	VM       string   `json:"vm,omitempty" doc:"Empty: the fleet as a whole."`
-	Check    string   `json:"check" enum:"reach,units,sudo,identity,gitlab,token,provider" doc:"Which examination found it."`
+	Check    string   `json:"check" enum:"reach,units,sudo,identity,gitlab,token,provider,webhook" doc:"Which examination found it."`
 	What     string   `json:"what" doc:"What was found."`
 	Would    string   `json:"would,omitempty" doc:"What it causes."`
 	Mend     string   `json:"mend,omitempty" doc:"What to do."`

@@ -33,6 +33,8 @@ var rules = []rule{
 	{method: http.MethodDelete, path: "/api/v4/runners/managers", body: managerBody},
 	{method: http.MethodGet, path: "/api/v4/projects/:id/jobs/:job_id"},
 	{method: http.MethodGet, path: "/api/v4/projects/:id/jobs/:job_id/trace"},
+	{method: http.MethodGet, path: "/api/v4/projects/:id/hooks", query: []string{"per_page"}},
+	{method: http.MethodGet, path: "/api/v4/projects/:id/hooks/:hook_id/events", query: []string{"per_page"}},
 	{method: http.MethodGet, path: "/api/v4/personal_access_tokens/self"},
 	{method: http.MethodGet, path: "/api/v4/metadata"},
 	{method: http.MethodPost, path: "/api/graphql", body: graphQLBody},

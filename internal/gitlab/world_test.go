@@ -29,6 +29,12 @@ type world struct {
 	observed []string
 }
 
+func (w *world) observe(route, code string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.observed = append(w.observed, route+" "+code)
+}
+
 // newWorld starts an instance; change may alter both configurations.
 func newWorld(t *testing.T, change func(*simgitlab.Config, *gitlab.Config)) *world {
 	t.Helper()
@@ -37,11 +43,7 @@ func newWorld(t *testing.T, change func(*simgitlab.Config, *gitlab.Config)) *wor
 	gc := gitlab.Config{
 		Token: simgitlab.DefaultUserToken, Now: time.Now, Timeout: 5 * time.Second,
 		Fresh: time.Nanosecond, Rate: 10_000,
-		Observe: func(route, code string) {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			w.observed = append(w.observed, route+" "+code)
-		},
+		Observe: w.observe,
 	}
 	if change != nil {
 		change(&sc, &gc)

@@ -24,6 +24,8 @@ type Options struct {
 	Providers []string
 	// Refusals are the reasons for which callers are refused.
 	Refusals []string
+	// Events and Results are what webhook deliveries are counted by.
+	Events, Results []string
 }
 
 // State is the present: unfinished operations and the VMs' rows.
@@ -44,6 +46,7 @@ type Metrics struct {
 	gitlab        *prometheus.CounterVec
 	provider      *prometheus.CounterVec
 	refusals      *prometheus.CounterVec
+	deliveries    *prometheus.CounterVec
 	reconciled    prometheus.Gauge
 }
 
@@ -58,7 +61,7 @@ func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
 		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
-		m.gitlab, m.provider, m.refusals, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
+		m.gitlab, m.provider, m.refusals, m.deliveries, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
 	}
 	for _, c := range collectors {
 		if err := registerer.Register(c); err != nil {
@@ -80,6 +83,7 @@ func build() *Metrics {
 		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),
 		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
 		refusals:      counter("access_refusals_total", "Requests that were refused because of who sent them, by reason (docs/access.md).", "reason"),
+		deliveries:    counter("webhook_deliveries_total", "Webhook deliveries by kind of event and by what became of them; the event of one that was not let in is what it claimed to be.", "event", "result"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",
 			Help: "When the periodic look at everything last succeeded; 0 = not since the start.",

@@ -53,6 +53,11 @@ func (m *Metrics) zero(o Options) {
 	for _, reason := range o.Refusals {
 		m.refusals.WithLabelValues(reason)
 	}
+	for _, event := range o.Events {
+		for _, result := range o.Results {
+			m.deliveries.WithLabelValues(event, result)
+		}
+	}
 	for _, provider := range o.Providers {
 		for _, call := range calls() {
 			m.provider.WithLabelValues(provider, call, codeOK)

@@ -15,9 +15,12 @@ var truth string
 //go:embed schema/002_access.sql
 var access string
 
+//go:embed schema/003_deliveries.sql
+var deliveries string
+
 // migrations bring the tables from version i to i+1. Only ever append: files
 // in the field have run the earlier ones.
-var migrations = []string{truth, access}
+var migrations = []string{truth, access, deliveries}
 
 // applicationID marks the file as ours ("Slce"; sqlite.org/pragma.html#pragma_application_id).
 const applicationID = 0x536c6365

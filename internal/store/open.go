@@ -44,6 +44,7 @@ type Store struct {
 	clock  Clock
 	works  func(string) bool
 	writer chan struct{} // one slot: our writers queue here, in turn, not inside SQLite
+	inbox  inbox         // deliveries that wait for the slot: one commit takes them all
 }
 
 // Open opens the file for reading and writing, makes it if there is none
@@ -150,6 +151,11 @@ func (s *Store) write(ctx context.Context, what string, f func(*sql.Tx) error) e
 	case <-ctx.Done():
 		return s.fail(what, ctx.Err())
 	}
+	return s.commit(ctx, what, f)
+}
+
+// commit is write for who holds the writer's slot.
+func (s *Store) commit(ctx context.Context, what string, f func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, nil)
 	if err != nil {
 		return s.fail(what, err)

@@ -1,0 +1,122 @@
+package doctor
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// Trigger is a trigger as far as it is examined: which events of which project
+// it waits for.
+type Trigger struct {
+	Name    string
+	On      string
+	Project int64
+}
+
+// Webhook is what GitLab says of a webhook that comes here.
+type Webhook struct {
+	ID            int64
+	Events        []string // the kinds that it sends
+	Alert         string   // executable, temporarily_disabled, disabled
+	DisabledUntil time.Time
+	VerifiesTLS   bool
+	Status        string // GitLab's last answer from here; "" = not known
+}
+
+// webhooks examines whether what the triggers wait for can come.
+func (e *examination) webhooks(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, readLimit)
+	defer cancel()
+	var seen []int64
+	for _, t := range e.patient.Triggers {
+		if !slices.Contains(seen, t.Project) {
+			seen = append(seen, t.Project)
+			e.project(ctx, t.Project)
+		}
+	}
+}
+
+func (e *examination) project(ctx context.Context, project int64) {
+	const unknown = "whether its events are sent is not known"
+	heard := e.heard(ctx, project)
+	if e.patient.Webhooks == nil {
+		if !heard {
+			e.webhook(SeverityWarning, fmt.Sprintf("nothing of project %d was ever let in, and without gitlab.token its webhooks cannot be looked at", project),
+				unknown, "look at Settings > Webhooks of the project, and test the webhook there")
+		}
+		return
+	}
+	list, err := e.patient.Webhooks(ctx, project)
+	switch {
+	case fleet.CodeOf(err) == fleet.CodeForbidden, fleet.CodeOf(err) == fleet.CodeNotFound:
+		f := failure(SeverityWarning, "", "webhook", err, unknown)
+		f.What = fmt.Sprintf("the GitLab token may not read the webhooks of project %d: %s", project, f.What)
+		e.add(f)
+	case err != nil:
+		e.add(failure(SeverityWarning, "", "webhook", err, unknown))
+	case len(list) == 0 && !heard: // if it was heard, a group's webhook comes here
+		e.webhook(SeverityError, fmt.Sprintf("project %d has no webhook that comes here, and none of its group was ever let in", project),
+			"its triggers never fire", "add one in GitLab: Settings > Webhooks, docs/webhooks.md says how")
+	case len(list) > 0:
+		e.sends(project, list)
+		for i := range list {
+			e.health(project, &list[i])
+		}
+	}
+}
+
+func (e *examination) heard(ctx context.Context, project int64) bool {
+	if e.patient.Heard == nil {
+		return false
+	}
+	at, err := e.patient.Heard(ctx, project)
+	return err == nil && !at.IsZero()
+}
+
+// sends finds events that a trigger waits for and no webhook sends.
+func (e *examination) sends(project int64, list []Webhook) {
+	for _, t := range e.patient.Triggers {
+		sent := slices.ContainsFunc(list, func(w Webhook) bool { return slices.Contains(w.Events, t.On) })
+		if t.Project == project && !sent {
+			e.webhook(SeverityError, fmt.Sprintf("no webhook of project %d sends %s events", project, t.On),
+				"trigger "+t.Name+" never fires", "tick them on the webhook's page in GitLab: Settings > Webhooks")
+		}
+	}
+}
+
+// health examines one webhook.
+func (e *examination) health(project int64, w *Webhook) {
+	name := fmt.Sprintf("webhook %d of project %d", w.ID, project)
+	const lost = "events are lost; triggers do not fire"
+	switch {
+	case w.Alert == "disabled" || w.Alert == "temporarily_disabled":
+		what := name + " is disabled by GitLab"
+		if !w.DisabledUntil.IsZero() {
+			what += " until " + w.DisabledUntil.UTC().Format(time.RFC3339)
+		}
+		e.webhook(SeverityError, what, lost, "mend what it answered (last: "+orNone(w.Status)+"), then test it in GitLab: that enables it again")
+	case w.Status != "" && !strings.HasPrefix(w.Status, "2"):
+		e.webhook(SeverityWarning, name+" was last answered with "+w.Status, lost+" while it goes on, and GitLab disables it",
+			"see its recent events in GitLab and the log of the server; 401 is a wrong token")
+	}
+	if !w.VerifiesTLS {
+		e.webhook(SeverityWarning, name+" does not verify the certificate of this server",
+			"whoever is between may read the secret token", "enable SSL verification on the webhook's page")
+	}
+}
+
+func (e *examination) webhook(severity Severity, what, would, mend string) {
+	e.add(Finding{Severity: severity, Check: "webhook", What: what, Would: would, Mend: mend})
+}
+
+func orNone(text string) string {
+	if text == "" {
+		return "not known"
+	}
+	return text
+}
