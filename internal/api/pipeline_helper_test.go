@@ -49,7 +49,7 @@ func (s *shifting) advance(d time.Duration) {
 // door is the API with two GitLabs whose jobs may come, a real store, and what
 // was counted and logged.
 type door struct {
-	t       *testing.T
+	t       testing.TB
 	server  *api.Server
 	store   *store.Store
 	clock   *shifting
@@ -63,7 +63,7 @@ type door struct {
 	sent    int
 }
 
-func issuer(t *testing.T, change func(http.Handler) http.Handler) *mockoidc.MockOIDC {
+func issuer(t testing.TB, change func(http.Handler) http.Handler) *mockoidc.MockOIDC {
 	t.Helper()
 	m, err := mockoidc.NewServer(nil)
 	if err != nil {
@@ -96,7 +96,7 @@ func texts(list ...string) []access.Pattern {
 	return out
 }
 
-func openDoor(t *testing.T, change ...func(*access.Options, *api.Options)) *door {
+func openDoor(t testing.TB, change ...func(*access.Options, *api.Options)) *door {
 	t.Helper()
 	d := &door{t: t, clock: &shifting{}, oidc: issuer(t, nil), other: issuer(t, nil), refused: map[access.Reason]int{}}
 	var err error
