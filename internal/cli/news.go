@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
 // How often operations are read anew without news of them: in this process it
@@ -119,5 +121,10 @@ func (w *watcher) trouble(err error) {
 		fmt.Fprintf(w.Stderr, "sluice: %s answers again\n", w.Where())
 		return
 	}
-	fmt.Fprintf(w.Stderr, "sluice: %v; asking again and again, for up to 10 min\n", err)
+	if known, ok := errors.AsType[*fleet.Error](err); ok { // without its hint: there is nothing to do
+		plain := *known
+		plain.Hint = ""
+		err = &plain
+	}
+	fmt.Fprintf(w.Stderr, "sluice: %v; asking again for up to 10 min\n", err)
 }
