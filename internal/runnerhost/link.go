@@ -151,11 +151,12 @@ func (l *link) answers() bool {
 }
 
 // close closes the stream itself: closing the SSH connection first could block
-// on a dead peer.
+// on a dead peer. done comes first: whoever's call ends with the stream finds the
+// link dead.
 func (l *link) close() {
 	l.once.Do(func() {
-		_ = l.conn.Close()
 		close(l.done)
+		_ = l.conn.Close()
 	})
 }
 

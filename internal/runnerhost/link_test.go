@@ -81,7 +81,7 @@ func TestASilentPeerIsNoticedByTheKeepalive(t *testing.T) {
 	s := newSSHD(t)
 	var silent *proxy
 	h := s.hosts(func(o *Options) {
-		o.Limits.KeepaliveEvery, o.Limits.KeepaliveReply = 30*time.Millisecond, 50*time.Millisecond
+		o.Limits.KeepaliveEvery, o.Limits.KeepaliveReply = 30*time.Millisecond, 2*time.Second
 		o.Dial = func(ctx context.Context, t engine.Target) (net.Conn, error) {
 			conn, err := dialTCP(ctx, t)
 			if err == nil {
