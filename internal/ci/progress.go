@@ -1,0 +1,91 @@
+package ci
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/client"
+)
+
+// clockFormat tells the time of a line. Job logs are read from everywhere: UTC.
+const clockFormat = "15:04:05"
+
+// phaseTexts say what a phase is about.
+var phaseTexts = map[string]string{
+	"queued":    "waits for its turn",
+	"preflight": "checks the VM, its host and the image; nothing is touched yet",
+	"draining":  "stops intake and waits for the jobs",
+	"deleting":  "deletes the old VM",
+	"creating":  "creates the new VM",
+	"verifying": "waits until the new VM serves",
+	"restoring": "gives intake back",
+}
+
+// progress prints what happens to operations: one line for each change.
+type progress struct {
+	log    *joblog
+	clock  func() time.Time
+	waited map[string]string // by operation: what it was last said to wait for
+	said   map[string]string // by operation: the text of its last line
+}
+
+func newProgress(log *joblog) *progress {
+	return &progress{log: log, clock: log.now, waited: map[string]string{}, said: map[string]string{}}
+}
+
+// event prints one event of the journal about an operation.
+func (p *progress) event(op *client.Operation, e *client.Event) {
+	word, text := clean(deref(e.Phase)), clean(e.Text)
+	switch {
+	case e.Kind == "asked", e.Kind == "phase" && (word == "queued" || final(word)):
+		return // told when it was accepted, and when it has ended
+	case e.Kind == "phase" && text == word:
+		text = phaseTexts[word]
+	case e.Kind == "phase":
+		text = strings.TrimPrefix(text, word+": ")
+	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
+		text = p.log.alert(strings.ToUpper(e.Kind)) + ": " + text
+	}
+	p.said[op.Id] = clean(e.Text)
+	p.line(op, e.At, word, text)
+}
+
+func final(phase string) bool { return phase == "succeeded" || phase == "failed" || phase == "canceled" }
+
+// waiting prints what an operation waits for, when that has changed. One that
+// waits for its turn is told once, when it was accepted.
+func (p *progress) waiting(op *client.Operation) {
+	text := clean(deref(op.Waiting))
+	if text == "" || op.Finished || op.Phase == client.OperationPhaseQueued {
+		return
+	}
+	whole := text
+	if op.Until != nil && op.Until.After(p.clock()) {
+		whole = "until " + op.Until.UTC().Format(clockFormat)
+		if then := clean(deref(op.Then)); then != "" {
+			whole += ", then " + then
+		}
+		if p.said[op.Id] != text {
+			whole = text + "; " + whole
+		}
+	} else if p.said[op.Id] == text {
+		return
+	}
+	if p.waited[op.Id] == whole {
+		return
+	}
+	p.waited[op.Id] = whole
+	p.said[op.Id] = text
+	p.line(op, p.clock(), string(op.Phase), whole)
+}
+
+func (p *progress) line(op *client.Operation, at time.Time, word, text string) {
+	p.log.section(op.Id, title(op))
+	p.log.line(strings.TrimRight(fmt.Sprintf("%s  %-10s  %s", at.UTC().Format(clockFormat), word, text), " "))
+}
+
+// title names an operation for people.
+func title(op *client.Operation) string {
+	return fmt.Sprintf("%s/%s  %s", clean(op.Fleet), clean(op.Vm), clean(op.Id))
+}
