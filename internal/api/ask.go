@@ -41,6 +41,21 @@ type askInput struct {
 type Asked struct {
 	Operations []Operation `json:"operations" nullable:"false" doc:"One for each VM, in the order asked for."`
 	After      int64       `json:"after" doc:"Events after this id belong to these operations: where to begin to follow."`
+	Follow     *Follow     `json:"follow,omitempty" doc:"For callers with an id_token: what to follow these operations with."`
+	SelfDrain  *SelfDrain  `json:"self_drain,omitempty" doc:"The asking job runs, or may run, on a VM that it asks to drain: it must not wait for it."`
+}
+
+// Follow is a token that reads the operations of one request and nothing else.
+type Follow struct {
+	Token string    `json:"token" doc:"A bearer token for GET of these operations and of their events."`
+	Until time.Time `json:"until" doc:"From this moment it is refused."`
+}
+
+// SelfDrain says that the asking job stands in its own way.
+type SelfDrain struct {
+	VM     string `json:"vm,omitempty" doc:"The VM that the job runs on; empty: not found."`
+	Reason string `json:"reason" doc:"How it was found, or why it was not."`
+	Sure   bool   `json:"sure" doc:"false: the job runs on this fleet's runner, on which VM is not known. Do not wait for any of them."`
 }
 
 type askOutput struct{ Body Asked }

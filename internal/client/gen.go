@@ -296,10 +296,12 @@ type AskBodyKind string
 // Asked defines model for Asked.
 type Asked struct {
 	// After Events after this id belong to these operations: where to begin to follow.
-	After int64 `json:"after"`
+	After  int64   `json:"after"`
+	Follow *Follow `json:"follow,omitempty"`
 
 	// Operations One for each VM, in the order asked for.
 	Operations []Operation `json:"operations"`
+	SelfDrain  *SelfDrain  `json:"self_drain,omitempty"`
 }
 
 // Chore defines model for Chore.
@@ -400,6 +402,15 @@ type Fleet struct {
 // Fleets defines model for Fleets.
 type Fleets struct {
 	Fleets []Fleet `json:"fleets"`
+}
+
+// Follow defines model for Follow.
+type Follow struct {
+	// Token A bearer token for GET of these operations and of their events.
+	Token string `json:"token"`
+
+	// Until From this moment it is refused.
+	Until time.Time `json:"until"`
 }
 
 // Incarnation defines model for Incarnation.
@@ -568,6 +579,18 @@ type Report struct {
 type ResumeBody struct {
 	// Image A corrected image, while it is held in creating.
 	Image *string `json:"image,omitempty"`
+}
+
+// SelfDrain defines model for SelfDrain.
+type SelfDrain struct {
+	// Reason How it was found, or why it was not.
+	Reason string `json:"reason"`
+
+	// Sure false: the job runs on this fleet's runner, on which VM is not known. Do not wait for any of them.
+	Sure bool `json:"sure"`
+
+	// Vm The VM that the job runs on; empty: not found.
+	Vm *string `json:"vm,omitempty"`
 }
 
 // VM defines model for VM.
