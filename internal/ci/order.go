@@ -14,8 +14,8 @@ type Order struct {
 	Fleet     string
 	VMs       []string
 	Image     string
-	Cap       time.Duration
-	OnOverrun string // proceed, wait, abort
+	Cap       string // a duration such as 10m
+	OnOverrun string // proceed, wait, abort; fleet is the fleet's own too
 	Parallel  int
 }
 
@@ -36,8 +36,6 @@ func (o Order) check() error {
 		return fleet.Errorf(fleet.CodeInvalid, "fleet %q is no name of a fleet", o.Fleet).WithHint("set the input `fleet` to the name in the controller's configuration; a variable in it may be empty or not known here")
 	case len(o.VMs) == 0:
 		return fleet.Errorf(fleet.CodeInvalid, "no VM was named").WithHint("set the component's input `vms`, such as vms: runner-01 runner-02; a variable in it may be empty")
-	case o.Cap < 0:
-		return fleet.Errorf(fleet.CodeInvalid, "cap %s is negative", o.Cap).WithHint("write 45s, 10m or 1h30m")
 	case o.Parallel < 0:
 		return fleet.Errorf(fleet.CodeInvalid, "parallel %d is negative", o.Parallel).WithHint("leave it out for the fleet's max_unavailable")
 	}
@@ -54,20 +52,25 @@ func (o Order) check() error {
 	return nil
 }
 
-// body is the request for all VMs.
+// body is the request for all VMs. Errors: CodeInvalid.
 func (o Order) body(why string) (client.AskBody, error) {
 	body := client.AskBody{Kind: client.AskBodyKindRecreate, Vms: o.VMs, Why: optional(why), Image: optional(o.Image), Parallel: optional(int64(o.Parallel))}
-	if o.Cap == 0 && o.OnOverrun == "" {
+	ours := o.OnOverrun != "" && o.OnOverrun != "fleet"
+	if o.Cap == "" && !ours {
 		return body, nil
 	}
 	body.Policy = &client.PolicyPatch{}
-	if o.Cap > 0 {
-		body.Policy.Cap = optional(o.Cap.String())
+	if o.Cap != "" {
+		length, err := time.ParseDuration(o.Cap)
+		if err != nil || length <= 0 {
+			return body, fleet.Errorf(fleet.CodeInvalid, "cap %q is no length of time", o.Cap).WithHint("write 45s, 10m or 1h30m; leave it out for the fleet's own")
+		}
+		body.Policy.Cap = optional(length.String())
 	}
-	if o.OnOverrun != "" {
+	if ours {
 		word := client.PolicyPatchOnOverrun(o.OnOverrun)
 		if !word.Valid() {
-			return body, fleet.Errorf(fleet.CodeInvalid, "on-overrun %q is not known", o.OnOverrun).WithHint("use proceed, wait or abort")
+			return body, fleet.Errorf(fleet.CodeInvalid, "on-overrun %q is not known", o.OnOverrun).WithHint("use proceed, wait or abort, or leave it out for the fleet's own")
 		}
 		body.Policy.OnOverrun = &word
 	}

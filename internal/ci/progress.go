@@ -51,7 +51,9 @@ func (p *progress) event(op *client.Operation, e *client.Event) {
 	p.line(op, e.At, word, text)
 }
 
-func final(phase string) bool { return phase == "succeeded" || phase == "failed" || phase == "canceled" }
+func final(phase string) bool {
+	return phase == "succeeded" || phase == "failed" || phase == "canceled"
+}
 
 // waiting prints what an operation waits for, when that has changed. One that
 // waits for its turn is told once, when it was accepted.
@@ -61,7 +63,12 @@ func (p *progress) waiting(op *client.Operation) {
 		return
 	}
 	whole := text
-	if op.Until != nil && op.Until.After(p.clock()) {
+	if deref(op.Held) {
+		whole = p.log.alert("HELD") + ": " + text
+		if op.Failure != nil {
+			whole += ": " + clean(op.Failure.Message)
+		}
+	} else if op.Until != nil && op.Until.After(p.clock()) {
 		whole = "until " + op.Until.UTC().Format(clockFormat)
 		if then := clean(deref(op.Then)); then != "" {
 			whole += ", then " + then
