@@ -1,7 +1,10 @@
 package api
 
 import (
+	"cmp"
+	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -13,10 +16,10 @@ import (
 const pollEvery = 200 * time.Millisecond
 
 type eventsInput struct {
-	After     int64  `query:"after" minimum:"0" doc:"Only events after this id."`
-	Operation string `query:"operation" doc:"Only events of this operation."`
-	Limit     int    `query:"limit" minimum:"1" maximum:"1000" default:"100"`
-	Wait      int    `query:"wait" minimum:"0" maximum:"20" doc:"If there is none, wait up to so many seconds for one."`
+	After     int64    `query:"after" minimum:"0" doc:"Only events after this id."`
+	Operation []string `query:"operation,explode" maxItems:"200" doc:"Only events of this operation; may be repeated."`
+	Limit     int      `query:"limit" minimum:"1" maximum:"1000" default:"100"`
+	Wait      int      `query:"wait" minimum:"0" maximum:"20" doc:"If there is none, wait up to so many seconds for one."`
 }
 
 // Events is a piece of the journal, oldest first.
@@ -50,7 +53,7 @@ func (s *Server) listEvents(c *call, in *eventsInput) (*eventsOutput, error) {
 func (s *Server) facts(c *call, in *eventsInput) ([]fleet.Fact, error) {
 	deadline := s.Clock.Now().Add(min(time.Duration(in.Wait)*time.Second, waitLimit))
 	for {
-		facts, err := s.Store.Facts(c, in.After, in.Operation, in.Limit)
+		facts, err := s.read(c, in.After, in.Operation, in.Limit)
 		if err != nil || len(facts) > 0 || !s.Clock.Now().Before(deadline) {
 			return facts, err
 		}
@@ -60,4 +63,22 @@ func (s *Server) facts(c *call, in *eventsInput) ([]fleet.Fact, error) {
 		case <-time.After(pollEvery):
 		}
 	}
+}
+
+// read reads the journal after an id, oldest first: of some operations, or
+// whole if none is named.
+func (s *Server) read(ctx context.Context, after int64, operations []string, limit int) ([]fleet.Fact, error) {
+	if len(operations) == 0 {
+		return s.Store.Facts(ctx, after, "", limit)
+	}
+	var all []fleet.Fact
+	for _, operation := range slices.Compact(slices.Sorted(slices.Values(operations))) {
+		facts, err := s.Store.Facts(ctx, after, operation, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, facts...)
+	}
+	slices.SortFunc(all, func(a, b fleet.Fact) int { return cmp.Compare(a.ID, b.ID) })
+	return all[:min(limit, len(all))], nil
 }

@@ -1,6 +1,7 @@
 package ci
 
 import (
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
@@ -41,7 +42,10 @@ func (r Report) State() State {
 // unasked is the report of a job that has nothing to show for itself but why.
 func unasked(server string, o Order, why []string) Report {
 	r := Report{Fleet: o.Fleet, URL: server}
-	for _, vm := range o.VMs {
+	for i, vm := range o.VMs {
+		if slices.Contains(o.VMs[:i], vm) {
+			continue // that may be what is wrong
+		}
 		c := Case{VM: vm, State: StateNotAsked, Broken: true, Said: o.Fleet + "/" + vm + ": not asked for"}
 		if len(why) > 0 {
 			c.Said, c.Reasons = why[0], why

@@ -27,9 +27,11 @@ func (j *job) accepted() {
 
 // refused ends a job that asked nobody, or whose request was refused.
 func (j *job) refused(err error) int {
-	lines := j.problem(map[fleet.Code]string{
-		fleet.CodeUnavailable: "no answer", fleet.CodeInternal: "failed", client.CodeUnauthorized: "not let in",
-	}[fleet.CodeOf(err)], err)
+	return j.unasked(j.problem("refused", err), err)
+}
+
+// unasked reports that nothing was asked for, and why.
+func (j *job) unasked(lines []string, err error) int {
 	j.lastReport(unasked(j.Server, j.Order, lines))
 	return outcome.OfError(err)
 }
@@ -46,26 +48,37 @@ func (j *job) unaccepted(ctx context.Context, err error) int {
 		j.lastReport(unasked(j.Server, j.Order, lines))
 		return outcome.Interrupted
 	}
-	return j.refused(err)
+	word, ok := map[fleet.Code]string{
+		fleet.CodeUnavailable: "no answer from", fleet.CodeInternal: "not understood:", client.CodeUnauthorized: "not let in by",
+	}[fleet.CodeOf(err)]
+	if !ok {
+		word = "refused by"
+	}
+	return j.unasked(j.problem(word+" "+clean(j.Server), err), err)
 }
 
 // problem prints an error whole, and yields its lines.
 func (j *job) problem(what string, err error) []string {
-	if what == "" {
-		what = "refused"
-	}
-	first := reason(err)
-	if !strings.Contains(first, j.Server) && j.Server != "" {
-		first = j.Server + ": " + first
-	}
-	lines := []string{clean(first)}
+	lines := []string{reason(err)}
 	if code := fleet.CodeOf(err); code != fleet.CodeInternal {
 		lines = append(lines, "code: "+clean(string(code)))
 	}
 	lines = append(lines, hints(err, j.Server, j.Token, deref(j.date.Load()), j.Now())...)
 	j.log.end()
-	j.say(j.log.bad(strings.ToUpper(what)), lines)
+	j.say(j.log.bad(upper(what)), lines)
 	return lines
+}
+
+// upper writes a sentence's beginning in capitals, as far as its first URL.
+func upper(text string) string {
+	words := strings.Fields(text)
+	for i, word := range words {
+		if strings.Contains(word, "://") {
+			break
+		}
+		words[i] = strings.ToUpper(word)
+	}
+	return strings.Join(words, " ")
 }
 
 func (j *job) say(word string, lines []string) {

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -32,7 +33,7 @@ func forGood(err error) bool {
 	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
 	_, verify := errors.AsType[*tls.CertificateVerificationError](err)
 	_, record := errors.AsType[tls.RecordHeaderError](err)
-	return authority || host || invalid || verify || record
+	return authority || host || invalid || verify || record || errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // hints say what to do about an error, one line each; the error's own hint is
@@ -78,7 +79,7 @@ func tlsHints(err error, now time.Time) []string {
 			"next: name the controller as its certificate does, or give it a certificate for this name",
 		}
 	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok || errors.Is(err, http.ErrSchemeMismatch) {
 		return []string{"next: there is no TLS at that port; is the URL's scheme http, or the port another one?"}
 	}
 	if forGood(err) {

@@ -2,9 +2,19 @@ package ci
 
 import (
 	"context"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// How closely a job follows. Events come by themselves; what an operation
+// waits for is not among them and has to be asked for.
+const (
+	lookEvery  = 5 * time.Second
+	silence    = 100 * time.Millisecond // ends a burst of events
+	mostNamed  = 100                    // operations named to the stream; more: told apart here
+	restPieces = 1000
 )
 
 // follow prints what happens until there is nothing to wait for. Errors: those
@@ -19,25 +29,84 @@ func (j *job) follow(ctx context.Context, asked *client.Asked) error {
 		return err
 	}
 	defer j.log.end()
+	what := client.Following{After: j.after, Patience: max(j.Patience, time.Second)}
+	for i := range j.ops {
+		what.Operations = append(what.Operations, j.ops[i].Id)
+	}
+	if len(what.Operations) > mostNamed {
+		what.Operations = nil
+	}
+	s := listen(ctx, controller, what)
+	defer s.end()
 	for {
+		if err := j.gather(s); err != nil {
+			return err
+		}
 		if err := j.look(ctx, controller); err != nil {
 			return err
 		}
 		if j.settled(asked.SelfDrain) {
+			s.end()
+			j.rest(ctx, controller, what.Operations)
 			return nil
-		}
-		if err := j.news(ctx, controller, pollSeconds); err != nil {
-			return err
 		}
 	}
 }
 
-// pollSeconds is how long one look at the journal may wait for news: so often
-// the operations themselves are looked up.
-const pollSeconds = 5
+// stream is the controller's events as they come.
+type stream struct {
+	events chan client.Event
+	lost   chan error
+	end    func() // and waits until nothing comes any more
+}
 
-// look reads every operation that has not ended, and what the journal said of
-// it until then.
+func listen(ctx context.Context, controller *client.Client, what client.Following) *stream {
+	ctx, cancel := context.WithCancel(ctx)
+	s := &stream{events: make(chan client.Event), lost: make(chan error, 1)}
+	ended := make(chan struct{})
+	s.end = func() {
+		cancel()
+		<-ended
+	}
+	go func() {
+		defer close(ended)
+		s.lost <- controller.Follow(ctx, what, func(e client.Event) error {
+			select {
+			case s.events <- e:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		})
+	}()
+	return s
+}
+
+// gather prints events until a burst of them is over, or it is time to look.
+func (j *job) gather(s *stream) error {
+	timer := time.NewTimer(lookEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-s.events:
+			j.event(&e)
+			timer.Reset(silence)
+		case err := <-s.lost:
+			return err
+		case <-timer.C:
+			return nil
+		}
+	}
+}
+
+func (j *job) event(e *client.Event) {
+	if op := j.operation(deref(e.Operation)); op != nil {
+		j.progress.event(op, e)
+	}
+	j.after = max(j.after, e.Id)
+}
+
+// look reads every operation that has not ended.
 func (j *job) look(ctx context.Context, controller *client.Client) error {
 	for i := range j.ops {
 		if j.ops[i].Finished {
@@ -51,44 +120,30 @@ func (j *job) look(ctx context.Context, controller *client.Client) error {
 		if err != nil {
 			return err
 		}
+		if op.Id != j.ops[i].Id || op.Vm != j.ops[i].Vm {
+			return fleet.Errorf(fleet.CodeInternal, "the controller answered operation %q where %s was asked for", clean(op.Id), clean(j.ops[i].Id))
+		}
 		attached := j.ops[i].Attached
 		j.ops[i] = *op
 		j.ops[i].Attached = attached
-	}
-	if err := j.news(ctx, controller, 0); err != nil {
-		return err
-	}
-	for i := range j.ops {
-		j.progress.waiting(&j.ops[i])
+		j.progress.waiting(op)
 	}
 	return nil
 }
 
-// news prints the journal's news about the operations; it waits for some.
-func (j *job) news(ctx context.Context, controller *client.Client, wait int64) error {
-	const most = 1000
-	for {
-		var news *client.Events
-		err := j.patience.try(ctx, true, func() (err error) {
-			params := client.ListEventsParams{After: &j.after, Limit: new(int64(most)), Wait: &wait}
-			if len(j.ops) == 1 {
-				params.Operation = &j.ops[0].Id
-			}
-			news, err = controller.Events(ctx, params)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i := range news.Events {
-			if op := j.operation(deref(news.Events[i].Operation)); op != nil {
-				j.progress.event(op, &news.Events[i])
-			}
-		}
-		j.after = news.Next
-		if len(news.Events) < most {
-			return nil
-		}
+// rest prints what the journal has beyond the events that came. What cannot be
+// read now is lost for the log only.
+func (j *job) rest(ctx context.Context, controller *client.Client, ids []string) {
+	params := client.ListEventsParams{After: &j.after, Limit: new(int64(restPieces))}
+	if len(ids) > 0 {
+		params.Operation = &ids
+	}
+	news, err := controller.Events(ctx, params)
+	if err != nil {
+		return
+	}
+	for i := range news.Events {
+		j.event(&news.Events[i])
 	}
 }
 

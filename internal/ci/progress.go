@@ -28,15 +28,17 @@ type progress struct {
 	clock  func() time.Time
 	waited map[string]string // by operation: what it was last said to wait for
 	said   map[string]string // by operation: the text of its last line
+	phase  map[string]string // by operation: the phase that its events have come to
 }
 
 func newProgress(log *joblog) *progress {
-	return &progress{log: log, clock: log.now, waited: map[string]string{}, said: map[string]string{}}
+	return &progress{log: log, clock: log.now, waited: map[string]string{}, said: map[string]string{}, phase: map[string]string{}}
 }
 
 // event prints one event of the journal about an operation.
 func (p *progress) event(op *client.Operation, e *client.Event) {
 	word, text := clean(deref(e.Phase)), clean(e.Text)
+	p.phase[op.Id] = word
 	switch {
 	case e.Kind == "asked", e.Kind == "phase" && (word == "queued" || final(word)):
 		return // told when it was accepted, and when it has ended
@@ -56,10 +58,11 @@ func final(phase string) bool {
 }
 
 // waiting prints what an operation waits for, when that has changed. One that
-// waits for its turn is told once, when it was accepted.
+// waits for its turn is told once, when it was accepted; one that is ahead of
+// its events is told when they have come.
 func (p *progress) waiting(op *client.Operation) {
 	text := clean(deref(op.Waiting))
-	if text == "" || op.Finished || op.Phase == client.OperationPhaseQueued {
+	if text == "" || op.Finished || op.Phase == client.OperationPhaseQueued || p.phase[op.Id] != string(op.Phase) {
 		return
 	}
 	whole := text

@@ -113,7 +113,9 @@ func (r Report) dotenv() []byte {
 		address = r.Cases[0].URL
 	}
 	v := &variables{}
-	v.add([2]string{"SLUICE_FLEET", r.Fleet}, [2]string{"SLUICE_STATE", string(r.State())}, [2]string{"SLUICE_URL", address})
+	v.add([2]string{"SLUICE_STATE", string(r.State())})
+	v.add([2]string{"SLUICE_FLEET", r.Fleet})
+	v.add([2]string{"SLUICE_URL", address})
 	v.add([2]string{"SLUICE_OPERATIONS", strings.Join(ids, ",")})
 	for _, c := range r.Cases {
 		name := "SLUICE_" + variableName(c.VM)
@@ -126,7 +128,6 @@ func (r Report) dotenv() []byte {
 type variables struct {
 	text strings.Builder
 	used map[string]bool
-	full bool
 }
 
 // safeValue is what needs no quotes and no escapes: GitLab knows neither.
@@ -140,13 +141,12 @@ func (v *variables) add(pairs ...[2]string) {
 	}
 	lines := ""
 	for _, pair := range pairs {
-		if v.full || v.used[pair[0]] || !safeValue.MatchString(pair[1]) {
+		if v.used[pair[0]] || !safeValue.MatchString(pair[1]) {
 			return
 		}
 		lines += pair[0] + "=" + pair[1] + "\n"
 	}
 	if len(v.used)+len(pairs) > maxVariables || v.text.Len()+len(lines) > maxDotenv {
-		v.full = len(v.used) > 3 // what all VMs have in common goes on
 		return
 	}
 	for _, pair := range pairs {

@@ -131,7 +131,7 @@ func (w *watcher) phases(ctx context.Context) ([]spent, error) {
 	total, seen := map[string]time.Duration{}, map[string]int{}
 	for i := range w.ops {
 		op := &w.ops[i]
-		news, err := w.Events(ctx, client.ListEventsParams{Operation: &op.Id, Limit: new(int64(1000))})
+		news, err := w.Events(ctx, client.ListEventsParams{Operation: &[]string{op.Id}, Limit: new(int64(1000))})
 		if err != nil {
 			return nil, err
 		}

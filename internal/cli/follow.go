@@ -120,7 +120,7 @@ func (w *watcher) events(ctx context.Context, wait int64) error {
 	for {
 		params := client.ListEventsParams{After: &w.after, Limit: new(int64(1000)), Wait: &wait}
 		if len(w.ops) == 1 {
-			params.Operation = &w.ops[0].Id
+			params.Operation = &[]string{w.ops[0].Id}
 		}
 		news, err := w.Events(ctx, params)
 		if err != nil {

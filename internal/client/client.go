@@ -30,8 +30,9 @@ type Options struct {
 // words and hint; CodeUnavailable if there was no answer; [CodeUnauthorized]
 // if the server did not accept the token.
 type Client struct {
-	api   *API
-	where string
+	api     *API
+	streams *API // without a limit on how long an answer takes
+	where   string
 }
 
 // CodeUnauthorized is the API's only code beside those of package fleet.
@@ -57,20 +58,13 @@ func New(o Options) (*Client, error) {
 	if o.Answered != nil {
 		transport = watched{transport, o.Answered}
 	}
-	doer := &http.Client{
-		Transport: transport, Timeout: answerLimit,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	var err error
+	if c.api, err = generated(base, o.Token, transport, answerLimit); err == nil {
+		c.streams, err = generated(base, o.Token, transport, 0)
 	}
-	api, err := NewClient(base, WithHTTPClient(doer), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
-		if o.Token != "" {
-			r.Header.Set("Authorization", "Bearer "+o.Token)
-		}
-		return nil
-	}))
 	if err != nil {
 		return nil, fleet.Errorf(fleet.CodeInvalid, "--server: %w", err)
 	}
-	c.api = api
 	return c, nil
 }
 
@@ -87,6 +81,20 @@ func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
 		w.answered(response)
 	}
 	return response, err
+}
+
+// generated makes the generated client; limit 0 = none.
+func generated(base, token string, transport http.RoundTripper, limit time.Duration) (*API, error) {
+	doer := &http.Client{
+		Transport: transport, Timeout: limit,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	return NewClient(base, WithHTTPClient(doer), WithRequestEditorFn(func(_ context.Context, r *http.Request) error {
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return nil
+	}))
 }
 
 // Where names the server for people.

@@ -621,9 +621,9 @@ type ListEventsParams struct {
 	// After Only events after this id.
 	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 
-	// Operation Only events of this operation.
-	Operation *string `form:"operation,omitempty" json:"operation,omitempty"`
-	Limit     *int64  `form:"limit,omitempty" json:"limit,omitempty"`
+	// Operation Only events of this operation; may be repeated.
+	Operation *[]string `form:"operation,omitempty" json:"operation,omitempty"`
+	Limit     *int64    `form:"limit,omitempty" json:"limit,omitempty"`
 
 	// Wait If there is none, wait up to so many seconds for one.
 	Wait *int64 `form:"wait,omitempty" json:"wait,omitempty"`
@@ -1067,7 +1067,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 
 		if params.Operation != nil {
 
-			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
