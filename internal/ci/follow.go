@@ -2,6 +2,7 @@ package ci
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
@@ -126,9 +127,21 @@ func (j *job) look(ctx context.Context, controller *client.Client) error {
 		attached := j.ops[i].Attached
 		j.ops[i] = *op
 		j.ops[i].Attached = attached
-		j.progress.waiting(op)
+	}
+	for i := range j.ops {
+		if op := &j.ops[i]; op.Phase != client.OperationPhaseQueued || !j.moving() {
+			j.progress.waiting(op)
+		}
 	}
 	return nil
+}
+
+// moving says whether an operation is under way. What others of this job wait
+// for meanwhile is that.
+func (j *job) moving() bool {
+	return slices.ContainsFunc(j.ops, func(op client.Operation) bool {
+		return !op.Finished && !deref(op.Held) && op.Phase != client.OperationPhaseQueued
+	})
 }
 
 // rest prints what the journal has beyond the events that came. What cannot be
@@ -160,7 +173,7 @@ func (j *job) operation(id string) *client.Operation {
 // ended; what has not waits for a person, be it behind one that is held; or
 // the VM that this job runs on is the only one left, or its turn has come.
 func (j *job) settled(self *client.SelfDrain) bool {
-	all, held, moving := true, false, false
+	all, held := true, false
 	for i := range j.ops {
 		op := &j.ops[i]
 		if self != nil && op.Vm == deref(self.Vm) {
@@ -171,9 +184,8 @@ func (j *job) settled(self *client.SelfDrain) bool {
 		}
 		all = all && op.Finished
 		held = held || deref(op.Held)
-		moving = moving || !op.Finished && !deref(op.Held) && op.Phase != client.OperationPhaseQueued
 	}
-	return all || held && !moving
+	return all || held && !j.moving()
 }
 
 // selfDrain tells that this job runs on a VM that it has asked to recreate,

@@ -40,8 +40,8 @@ func (p *progress) event(op *client.Operation, e *client.Event) {
 	word, text := clean(deref(e.Phase)), clean(e.Text)
 	p.phase[op.Id] = word
 	switch {
-	case e.Kind == "asked", e.Kind == "phase" && (word == "queued" || final(word)):
-		return // told when it was accepted, and when it has ended
+	case e.Kind == "asked", word == string(client.OperationPhaseQueued):
+		return // told when it was accepted
 	case e.Kind == "phase" && text == word:
 		text = phaseTexts[word]
 	case e.Kind == "phase":
@@ -58,11 +58,10 @@ func final(phase string) bool {
 }
 
 // waiting prints what an operation waits for, when that has changed. One that
-// waits for its turn is told once, when it was accepted; one that is ahead of
-// its events is told when they have come.
+// is ahead of its events is told when they have come.
 func (p *progress) waiting(op *client.Operation) {
 	text := clean(deref(op.Waiting))
-	if text == "" || op.Finished || op.Phase == client.OperationPhaseQueued || p.phase[op.Id] != string(op.Phase) {
+	if text == "" || op.Finished || p.phase[op.Id] != string(op.Phase) {
 		return
 	}
 	whole := text
