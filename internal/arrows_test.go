@@ -36,7 +36,8 @@ var arrows = map[string][]string{
 	"provider/providertest": {"fleet", "engine"},
 	"access":                {"fleet"},
 	"doctor":                {"fleet", "engine"},
-	"api":                   {"control", "fleet", "access", "doctor"},
+	"whereabouts":           {"fleet", "engine"},
+	"api":                   {"control", "fleet", "access", "doctor", "whereabouts"},
 	"hooks":                 {"control", "fleet"},
 	"web":                   {"control", "fleet"},
 	"client":                {"fleet", "api"}, // api: the handler itself, when no server runs

@@ -6,16 +6,11 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 )
-
-// ErrRefused is the reason behind every refusal; the text says more, but never
-// which token nearly fit.
-var ErrRefused = errors.New("refused")
 
 // Token is one bearer token: its owner's name and its SHA-256.
 type Token struct {
@@ -49,15 +44,30 @@ func NewTokens(list []Token, clock interface{ Now() time.Time }) (*Tokens, error
 	return t, nil
 }
 
-// Authenticate yields the name behind an Authorization header (RFC 6750
-// section 2.1). Every known hash is compared, in constant time, whatever fits.
-// Errors: ErrRefused, with what is wrong.
-func (t *Tokens) Authenticate(header string) (string, error) {
+// Bearer takes the token from an Authorization header (RFC 6750 section 2.1).
+// Errors: *Refusal.
+func Bearer(header string) (string, error) {
 	scheme, token, ok := strings.Cut(header, " ")
-	if !ok || !strings.EqualFold(scheme, "bearer") || strings.TrimSpace(token) == "" {
-		return "", fmt.Errorf("%w: no bearer token was sent", ErrRefused)
+	token = strings.TrimSpace(token)
+	switch {
+	case !ok || !strings.EqualFold(scheme, "bearer") || token == "":
+		return "", refuse(ReasonMissing, "no bearer token was sent", tokenHint)
+	case len(token) > maxToken:
+		return "", refuse(ReasonSize, fmt.Sprintf("the bearer token is longer than %d bytes", maxToken), "no token of Sluice or GitLab is that long")
 	}
-	sum := sha256.Sum256([]byte(strings.TrimSpace(token)))
+	return token, nil
+}
+
+// maxToken bounds a bearer token, in bytes. GitLab's id_tokens have some 1,500;
+// groups_direct may add 200 paths.
+const maxToken = 16 << 10
+
+const tokenHint = "send a token of server.tokens: with the CLI set SLUICE_TOKEN; a pipeline sends an id_token"
+
+// Authenticate yields the name behind a bearer token. Every known hash is
+// compared, in constant time, whatever fits. Errors: *Refusal.
+func (t *Tokens) Authenticate(token string) (string, error) {
+	sum := sha256.Sum256([]byte(token))
 	var found *entry
 	for i := range t.list {
 		if subtle.ConstantTimeCompare(sum[:], t.list[i].hash[:]) == 1 {
@@ -66,12 +76,16 @@ func (t *Tokens) Authenticate(header string) (string, error) {
 	}
 	switch {
 	case found == nil:
-		return "", fmt.Errorf("%w: the bearer token is not known", ErrRefused)
+		return "", refuse(ReasonUnknown, "the bearer token is not known", tokenHint)
 	case found.expires != nil && !t.clock.Now().Before(*found.expires):
-		return "", fmt.Errorf("%w: the bearer token of %s expired at %s", ErrRefused, found.name, found.expires.UTC().Format(time.RFC3339))
+		return "", refuse(ReasonExpired, fmt.Sprintf("the bearer token of %s expired at %s", found.name, found.expires.UTC().Format(time.RFC3339)),
+			"make a new one with `sluice token create "+found.name+"`")
 	}
 	return found.name, nil
 }
+
+// tokenPrefix lets people and secret scanners recognise a token of ours.
+const tokenPrefix = "sluice_"
 
 // NewToken makes a token of 256 random bits and its hash, both as text. The
 // token is shown once and stored nowhere.
@@ -83,7 +97,7 @@ func NewToken(random io.Reader) (token, hash string, err error) {
 	if _, err := io.ReadFull(random, raw); err != nil {
 		return "", "", fmt.Errorf("no randomness for a token: %w", err)
 	}
-	token = "sluice_" + base64.RawURLEncoding.EncodeToString(raw)
+	token = tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
 	return token, Hash(token), nil
 }
 

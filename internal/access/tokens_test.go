@@ -11,6 +11,15 @@ type still time.Time
 
 func (s still) Now() time.Time { return time.Time(s) }
 
+// authenticate is what the door does with a header.
+func authenticate(tokens *Tokens, header string) (string, error) {
+	token, err := Bearer(header)
+	if err != nil {
+		return "", err
+	}
+	return tokens.Authenticate(token)
+}
+
 func TestOnlyAKnownTokenThatHasNotExpiredIsLetIn(t *testing.T) {
 	noon := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	earlier, later := noon.Add(-time.Second), noon.Add(time.Second)
@@ -28,7 +37,7 @@ func TestOnlyAKnownTokenThatHasNotExpiredIsLetIn(t *testing.T) {
 		"bearer b-token":  "bob",
 		"Bearer  a-token": "alice",
 	} {
-		if got, err := tokens.Authenticate(header); err != nil || got != want {
+		if got, err := authenticate(tokens, header); err != nil || got != want {
 			t.Errorf("%q: %q, %v; want %s", header, got, err, want)
 		}
 	}
@@ -43,7 +52,7 @@ func TestOnlyAKnownTokenThatHasNotExpiredIsLetIn(t *testing.T) {
 		"Bearer d-token":             "expired",
 		"Bearer a-token and another": "not known",
 	} {
-		_, err := tokens.Authenticate(header)
+		_, err := authenticate(tokens, header)
 		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", header, err, want)
 		}
@@ -51,7 +60,7 @@ func TestOnlyAKnownTokenThatHasNotExpiredIsLetIn(t *testing.T) {
 }
 
 func TestNobodyIsLetInWithoutTokens(t *testing.T) {
-	if _, err := new(Tokens).Authenticate("Bearer x"); !errors.Is(err, ErrRefused) {
+	if _, err := authenticate(new(Tokens), "Bearer x"); !errors.Is(err, ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -73,7 +82,7 @@ func TestAMadeTokenFitsItsHash(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := tokens.Authenticate("Bearer " + token); err != nil || got != "new" {
+	if got, err := authenticate(tokens, "Bearer "+token); err != nil || got != "new" {
 		t.Errorf("%q, %v", got, err)
 	}
 }

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/control"
@@ -61,22 +60,46 @@ type SelfDrain struct {
 type askOutput struct{ Body Asked }
 
 func (s *Server) ask(c *call, in *askInput) (*askOutput, error) {
-	return s.accept(c, in, s.Control.Ask)
-}
-
-func (s *Server) plan(c *call, in *askInput) (*askOutput, error) {
-	return s.accept(c, in, s.Control.Plan)
-}
-
-func (s *Server) accept(c *call, in *askInput, accept func(context.Context, control.Intent) ([]control.Answer, error)) (*askOutput, error) {
 	intent, err := intentOf(in, c.by)
 	if err != nil {
 		return nil, err
 	}
-	answers, err := accept(c, intent)
+	if err := s.permit(c, &intent, false); err != nil {
+		return nil, err
+	}
+	self := s.selfDrain(c, intent)
+	if self != nil {
+		intent.Last = self.VM
+	}
+	answers, err := s.Control.Ask(c, intent)
 	if err != nil {
 		return nil, err
 	}
+	out, err := s.asked(c, answers)
+	if err != nil {
+		return nil, err
+	}
+	out.Body.SelfDrain = stillAhead(self, answers)
+	out.Body.Follow, err = s.follow(c, answers)
+	return out, err
+}
+
+func (s *Server) plan(c *call, in *askInput) (*askOutput, error) {
+	intent, err := intentOf(in, c.by)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.permit(c, &intent, true); err != nil {
+		return nil, err
+	}
+	answers, err := s.Control.Plan(c, intent)
+	if err != nil {
+		return nil, err
+	}
+	return s.asked(c, answers)
+}
+
+func (s *Server) asked(c *call, answers []control.Answer) (*askOutput, error) {
 	out := &askOutput{Body: Asked{Operations: []Operation{}}}
 	first := ""
 	for i := range answers {
@@ -87,8 +110,25 @@ func (s *Server) accept(c *call, in *askInput, accept func(context.Context, cont
 			first = view.ID
 		}
 	}
+	var err error
 	out.Body.After, err = s.beginning(c, first)
 	return out, err
+}
+
+// follow makes the token that outlives a pipeline's id_token; nil for others.
+func (s *Server) follow(c *call, answers []control.Answer) (*Follow, error) {
+	if c.pipeline == nil {
+		return nil, nil
+	}
+	ids := make([]string, len(answers))
+	for i := range answers {
+		ids[i] = answers[i].Operation.ID
+	}
+	token, until, err := s.Pipelines.Follow(c, ids)
+	if err != nil {
+		return nil, err
+	}
+	return &Follow{Token: token, Until: until}, nil
 }
 
 // beginning is the event before the first one of an operation.

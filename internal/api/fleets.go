@@ -42,6 +42,9 @@ func (s *Server) fleets() {
 func (s *Server) listFleets(c *call, _ *struct{}) (*fleetsOutput, error) {
 	out := &fleetsOutput{Body: Fleets{Fleets: []Fleet{}}}
 	for _, name := range slices.Sorted(maps.Keys(s.Fleets)) {
+		if !s.reads(c, name) {
+			continue
+		}
 		spec := s.Fleets[name]
 		vms, err := s.members(c, spec)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/doctor"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/whereabouts"
 )
 
 // Control accepts intents (package control).
@@ -35,16 +36,24 @@ type Doctor interface {
 	Examine(ctx context.Context, fleetName string, vms []string) (doctor.Report, error)
 }
 
+// Locator says on which VM of a fleet a CI job runs.
+type Locator interface {
+	Locate(ctx context.Context, fleetName string, job whereabouts.Job) whereabouts.Place
+}
+
 // Options are what a Server is made of.
 type Options struct {
-	Control Control
-	Store   Reader
-	Fleets  map[string]fleet.Spec
-	Doctor  Doctor
-	Tokens  *access.Tokens
-	Metrics http.Handler                // nil = no /metrics
-	Ready   func(context.Context) error // nil = always ready
-	Clock   interface{ Now() time.Time }
-	Version string
-	Log     *slog.Logger
+	Control   Control
+	Store     Reader
+	Fleets    map[string]fleet.Spec
+	Doctor    Doctor
+	Tokens    *access.Tokens
+	Pipelines *access.Pipelines           // nil = no id_tokens
+	Locator   Locator                     // nil = nobody knows where a job runs
+	Refused   func(access.Reason)         // counts refusals; nil = nobody does
+	Metrics   http.Handler                // nil = no /metrics
+	Ready     func(context.Context) error // nil = always ready
+	Clock     interface{ Now() time.Time }
+	Version   string
+	Log       *slog.Logger
 }

@@ -3,12 +3,15 @@ package api
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humaecho"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+
+	"gitlab.com/sluice-runners/sluice/internal/access"
 )
 
 // Limits of every request (OWASP API4:2023, unrestricted resource consumption).
@@ -21,13 +24,15 @@ const (
 // Server is the API as an http.Handler.
 type Server struct {
 	Options
-	echo *echo.Echo
-	api  huma.API
+	echo     *echo.Echo
+	api      huma.API
+	throttle *access.Throttle
+	slowed   chan struct{} // one slot for each answer that is held back
 }
 
 // New makes the API.
 func New(o Options) *Server {
-	s := &Server{Options: o, echo: echo.New()}
+	s := &Server{Options: o, echo: echo.New(), throttle: access.NewThrottle(o.Clock), slowed: make(chan struct{}, slowAtOnce)}
 	s.echo.HideBanner, s.echo.HidePort = true, true
 	s.echo.HTTPErrorHandler = s.fallback
 	s.echo.Use(middleware.BodyLimit("64K"), middleware.ContextTimeout(requestLimit), s.recoverer, s.authenticate)
@@ -52,7 +57,10 @@ func document(version string) huma.Config {
 	c.CreateHooks = nil // no $schema links in bodies
 	c.DocsPath, c.SchemasPath = "", ""
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"token": {Type: "http", Scheme: "bearer", Description: "A token whose SHA-256 is in server.tokens. Not asked for on the Unix socket."},
+		"token": {
+			Type: "http", Scheme: "bearer",
+			Description: "A token whose SHA-256 is in server.tokens, an id_token of an issuer in server.oidc, or a follow token. Not asked for on the Unix socket.",
+		},
 	}
 	c.Security = []map[string][]string{{"token": {}}}
 	return c
@@ -62,7 +70,9 @@ func document(version string) huma.Config {
 func register[I, O any](s *Server, op huma.Operation, handler func(*call, *I) (*O, error)) {
 	op.MaxBodyBytes = bodyLimit
 	op.BodyReadTimeout = 10 * time.Second
-	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusInternalServerError)
+	op.Errors = append(op.Errors, http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusInternalServerError)
+	slices.Sort(op.Errors)
+	op.Errors = slices.Compact(op.Errors)
 	huma.Register(s.api, op, adapt(s, handler))
 }
 

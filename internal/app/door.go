@@ -9,7 +9,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/api"
 	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/doctor"
-	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/whereabouts"
 )
 
 func (a *App) openAPI(context.Context) error {
@@ -20,19 +20,18 @@ func (a *App) openAPI(context.Context) error {
 	intents := control.New(control.Options{
 		Fleets: a.specs, Store: a.journal, Waker: wakes, Clock: clock{}, Log: a.log,
 	})
-	var tokens []access.Token
-	for _, t := range a.Config.Server.Tokens {
-		tokens = append(tokens, access.Token{Name: t.Name, SHA256: t.SHA256, Expires: t.Expires})
-	}
-	known, err := access.NewTokens(tokens, clock{})
+	known, err := a.tokens()
 	if err != nil {
-		return fleet.Errorf(fleet.CodeInvalid, "server.tokens: %w", err)
+		return err
 	}
 	a.server = api.New(api.Options{
 		Control: intents, Store: a.journal, Fleets: a.specs, Tokens: known, Clock: clock{}, Version: a.Version, Log: a.log,
-		Doctor:  doctor.New(doctor.Options{Fleets: a.hands.patients, Spec: intents.Spec, Clock: clock{}}),
-		Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
-		Ready:   a.ready,
+		Pipelines: a.pipelines(),
+		Locator:   whereabouts.New(whereabouts.Options{Fleets: a.hands.fleets, Store: a.journal, Log: a.log}),
+		Refused:   func(reason access.Reason) { a.metrics.AccessRefused(string(reason)) },
+		Doctor:    doctor.New(doctor.Options{Fleets: a.hands.patients, Spec: intents.Spec, Clock: clock{}}),
+		Metrics:   promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
+		Ready:     a.ready,
 	})
 	return nil
 }

@@ -20,7 +20,7 @@ func (a *App) openMetrics(context.Context) error {
 	var err error
 	a.metrics, err = metrics.New(a.registry, metrics.Options{
 		Fleets: a.specs, Version: a.Version, Clock: clock{}, State: a.state,
-		Routes: gitlab.Routes(), Providers: []string{providerExec},
+		Routes: gitlab.Routes(), Providers: []string{providerExec}, Refusals: refusals(),
 	})
 	return err
 }

@@ -51,6 +51,8 @@ func explain(registry huma.Registry, root *huma.Schema, document ast.Node, detai
 		return refuse(node, where(path)+": a secret has exactly one place", secretHint)
 	case schema.Title == durationTitle:
 		return refuse(node, where(path)+": not a positive duration with a unit", durationHint)
+	case schema.Title == claimTitle, schema.Title == textTitle:
+		return explainText(node, where(path))
 	}
 	return refuse(node, where(path)+": "+detail.Message, "")
 }
@@ -60,7 +62,7 @@ func where(path []string) string {
 	if len(path) == 0 {
 		return "the file"
 	}
-	return strings.Join(path, ".")
+	return strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
 }
 
 // keys splits a location as huma writes it: fleets.gcp.vms.names[0].

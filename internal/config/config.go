@@ -14,6 +14,7 @@ import (
 type Config struct {
 	GitLab GitLab            `json:"gitlab,omitempty" doc:"The GitLab instance behind every fleet."`
 	Fleets map[string]*Fleet `json:"fleets" minProperties:"1" doc:"The fleets by name."`
+	Access []AccessRule      `json:"access,omitempty" doc:"Which CI jobs may do what, by the claims of their id_tokens. What no rule allows is refused."`
 	Store  Store             `json:"store,omitempty" doc:"Where operations and their journal are kept."`
 	Server Server            `json:"server,omitempty" doc:"How sluice serve is reached."`
 	Log    Log               `json:"log,omitempty" doc:"What is logged, on standard error."`
@@ -119,9 +120,10 @@ type Store struct {
 
 // Server is how sluice serve is reached.
 type Server struct {
-	Socket string  `json:"socket,omitempty" doc:"The Unix socket, mode 0600: who may open it may do everything. Default: beside the database, .sock for .db. Environment: SLUICE_SERVER_SOCKET."`
-	Listen string  `json:"listen,omitempty" doc:"host:port for TCP; needs tokens. Empty: socket only. Put TLS in front of it. Environment: SLUICE_SERVER_LISTEN."`
-	Tokens []Token `json:"tokens,omitempty" doc:"The bearer tokens that TCP accepts. sluice token create makes one."`
+	Socket string   `json:"socket,omitempty" doc:"The Unix socket, mode 0600: who may open it may do everything. Default: beside the database, .sock for .db. Environment: SLUICE_SERVER_SOCKET."`
+	Listen string   `json:"listen,omitempty" doc:"host:port for TCP; needs tokens or oidc. Empty: socket only. Put TLS in front of it. Environment: SLUICE_SERVER_LISTEN."`
+	Tokens []Token  `json:"tokens,omitempty" doc:"The bearer tokens that TCP accepts. sluice token create makes one."`
+	OIDC   []Issuer `json:"oidc,omitempty" doc:"The GitLab instances whose CI jobs come with id_tokens. access says what they may do."`
 }
 
 // Token is one bearer token, known by its hash only.

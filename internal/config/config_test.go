@@ -118,7 +118,7 @@ func TestAMistakeIsNamedWithItsLineAndColumn(t *testing.T) {
 			with("gitlab: {token: {env: T}}\n"), `fleets.gcp.runner.id: is missing, and gitlab.token is given`,
 		},
 		"TCP without tokens": {
-			with("server: {listen: ':8080'}\n"), `server.listen: is open to nobody: server.tokens is empty`,
+			with("server: {listen: ':8080'}\n"), `server.listen: is open to nobody: server.tokens and server.oidc are empty`,
 		},
 		"socket path too long": {
 			with("server: {socket: /" + strings.Repeat("x", 110) + "}\n"), `is too long for a Unix socket`,

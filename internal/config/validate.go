@@ -4,7 +4,6 @@ import (
 	"net"
 	"net/url"
 	"regexp"
-	"strings"
 
 	"github.com/goccy/go-yaml/ast"
 )
@@ -30,6 +29,7 @@ func (c *Config) check(document ast.Node) []*problem {
 		l.fleet(c, fleetName)
 	}
 	l.server(c)
+	l.access(c)
 	return l.found
 }
 
@@ -40,7 +40,7 @@ type lint struct {
 
 func (l *lint) add(text, hint string, path ...string) {
 	node, _ := locate(l.document, path)
-	l.found = append(l.found, refuse(node, strings.Join(path, ".")+": "+text, hint))
+	l.found = append(l.found, refuse(node, where(path)+": "+text, hint))
 }
 
 func (l *lint) fleet(c *Config, name string) {
@@ -91,8 +91,8 @@ func (l *lint) server(c *Config) {
 		if _, _, err := net.SplitHostPort(c.Server.Listen); err != nil {
 			l.add("not host:port", "write 127.0.0.1:8080", "server", "listen")
 		}
-		if len(c.Server.Tokens) == 0 {
-			l.add("is open to nobody: server.tokens is empty", "make a token with `sluice token create NAME`, or leave listen out", "server", "listen")
+		if len(c.Server.Tokens)+len(c.Server.OIDC) == 0 {
+			l.add("is open to nobody: server.tokens and server.oidc are empty", "make a token with `sluice token create NAME`, or leave listen out", "server", "listen")
 		}
 	}
 	seen := map[string]bool{}

@@ -21,8 +21,8 @@ func (c *Control) ask(ctx context.Context, in Intent) ([]Answer, error) {
 		return nil, err
 	}
 	answers := make([]Answer, len(inserted))
-	for i, got := range inserted {
-		answers[i] = Answer{Operation: got.Operation, Attached: !got.New}
+	for _, got := range inserted {
+		answers[slices.Index(in.VMs, got.Operation.VM)] = Answer{Operation: got.Operation, Attached: !got.New}
 		if err := c.Waker.Wake(ctx, got.Operation.ID); err != nil {
 			c.Log.WarnContext(ctx, "the engine was not woken; its sweep will find the operation",
 				"op", got.Operation.ID, "fleet", in.Fleet, "vm", got.Operation.VM, "error", err)
@@ -96,7 +96,7 @@ func (c *Control) operations(spec fleet.Spec, in Intent) ([]fleet.Operation, err
 	}
 	kind, now := in.kind(), c.Clock.Now()
 	ops := make([]fleet.Operation, len(in.VMs))
-	for i, vm := range in.VMs {
+	for i, vm := range in.order() {
 		id, err := fleet.NewOperationID(c.Random)
 		if err != nil {
 			return nil, err
@@ -113,6 +113,16 @@ func (c *Control) operations(spec fleet.Spec, in Intent) ([]fleet.Operation, err
 	return ops, nil
 }
 
+// order is in which order the VMs are worked on: operations that were stored
+// first are admitted first.
+func (in Intent) order() []string {
+	vms := slices.Clone(in.VMs)
+	if i := slices.Index(vms, in.Last); i >= 0 {
+		vms = append(slices.Delete(vms, i, i+1), in.Last)
+	}
+	return vms
+}
+
 // key digests what was asked, so that a key cannot be reused for something else.
 func key(in Intent) Key {
 	if in.Key == "" {
@@ -124,5 +134,5 @@ func key(in Intent) Key {
 		body = fmt.Append(nil, in)
 	}
 	sum := sha256.Sum256(body)
-	return Key{Value: in.Key, Digest: hex.EncodeToString(sum[:])}
+	return Key{Scope: in.KeyScope, Value: in.Key, Digest: hex.EncodeToString(sum[:]), Job: in.Job}
 }

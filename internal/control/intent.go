@@ -19,6 +19,10 @@ type Intent struct {
 	Parallel int
 	By       fleet.Actor
 	Key      string // Idempotency-Key; "" = none
+	// What goes with the key and is no part of what is asked.
+	KeyScope string `json:"-"` // keeps the keys of different callers apart
+	Job      int64  `json:"-"` // the CI job that asks; 0 = none
+	Last     string `json:"-"` // the VM that is worked on after the others; "" = in the order given
 }
 
 // PolicyPatch is what a request changes of its fleet's drain policy. Nil

@@ -20,7 +20,7 @@ func (in Intent) kind() fleet.Kind {
 func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error {
 	for i := range list {
 		op := list[i].Operation
-		if list[i].New || sameTarget(in, op) {
+		if list[i].New || list[i].Kept || sameTarget(in, op) {
 			continue
 		}
 		event, gives := givesWay(in, op)

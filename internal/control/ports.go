@@ -30,6 +30,9 @@ type Filter struct {
 type Inserted struct {
 	Operation fleet.Operation // the new one, or the unfinished one that is in the way
 	New       bool
+	// Kept is an earlier result of the same key that is under way or went well:
+	// it is in nobody's way, finished or not.
+	Kept bool
 	// Ended is set by accept where the one in the way gives way: it is stored
 	// as given, and the new operation is inserted in its place.
 	Ended *fleet.Operation
@@ -42,7 +45,7 @@ type Store interface {
 	// nothing is inserted for it and that one is yielded. If accept refuses a
 	// result (asked before the commit), nothing at all is stored; it may also set
 	// Ended. A key that was used before yields what it yielded then; with another
-	// body CodeConflict.
+	// body CodeConflict. From another job, what ended badly is inserted anew.
 	Insert(ctx context.Context, ops []fleet.Operation, key Key, accept func([]Inserted) error) ([]Inserted, error)
 	Operation(ctx context.Context, id string) (*fleet.Operation, error)
 	UpdateOperation(ctx context.Context, op *fleet.Operation, facts []fleet.Fact, vm *fleet.VM, chores []fleet.Chore) error
@@ -60,6 +63,8 @@ type Store interface {
 // Key is an Idempotency-Key and the digest of the request it came with. The
 // zero Key is none. Keys are kept for 7 days.
 type Key struct {
+	Scope  string // keeps the keys of different callers apart
 	Value  string
 	Digest string
+	Job    int64 // the CI job that sends it; 0 = none
 }

@@ -81,6 +81,13 @@ func (j Job) String() string {
 	return fmt.Sprintf("job %d", j.ID)
 }
 
+// JobPlace is where GitLab says that a job runs.
+type JobPlace struct {
+	RunnerID int64  // the runner entry; 0 = nobody took it
+	SystemID string // of the manager; "" = none is linked, or GitLab does not say
+	Ended    bool   // finished, whatever became of it
+}
+
 // Incarnation is one life of a VM: each recreation makes a new one with a
 // new provider instance id. Address and host keys belong to it.
 type Incarnation struct {

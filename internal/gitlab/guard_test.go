@@ -115,6 +115,7 @@ func TestOfTheClientsWholeRouteTableOnlyTheseCallsPass(t *testing.T) {
 		"DELETE /api/v4/runners/managers", // as /runners/:id; only with the body that names one manager
 		"GET /api/v4/metadata",
 		"GET /api/v4/personal_access_tokens/self",
+		"GET /api/v4/projects/7/jobs/7",
 		"GET /api/v4/projects/7/jobs/7/trace",
 		"GET /api/v4/runners/7",
 		"GET /api/v4/runners/7/jobs",

@@ -152,6 +152,10 @@ func TestEveryAllowedCallIsOneThatIsMade(t *testing.T) {
 	}
 	reg := w.in.Registrar(simgitlab.DefaultRunnerToken)
 	for name, call := range map[string]func() error{
+		"place": func() error {
+			_, err := w.entry.Place(t.Context(), r.Unclaimed[0].ProjectID, r.Unclaimed[0].ID)
+			return err
+		},
 		"trace":   func() error { _, err := w.entry.TraceEmpty(t.Context(), r.Unclaimed[0]); return err },
 		"expiry":  func() error { _, err := w.entry.TokenExpiry(t.Context()); return err },
 		"token":   func() error { _, err := w.in.Token(t.Context()); return err },

@@ -31,6 +31,7 @@ var rules = []rule{
 	{method: http.MethodGet, path: "/api/v4/runners/:id/jobs", query: []string{"system_id", "status", "page", "per_page"}},
 	{method: http.MethodGet, path: "/api/v4/runners/router/discovery"},
 	{method: http.MethodDelete, path: "/api/v4/runners/managers", body: managerBody},
+	{method: http.MethodGet, path: "/api/v4/projects/:id/jobs/:job_id"},
 	{method: http.MethodGet, path: "/api/v4/projects/:id/jobs/:job_id/trace"},
 	{method: http.MethodGet, path: "/api/v4/personal_access_tokens/self"},
 	{method: http.MethodGet, path: "/api/v4/metadata"},

@@ -22,6 +22,8 @@ type Options struct {
 	Routes []string
 	// Providers are the kinds of providers whose calls are counted.
 	Providers []string
+	// Refusals are the reasons for which callers are refused.
+	Refusals []string
 }
 
 // State is the present: unfinished operations and the VMs' rows.
@@ -41,6 +43,7 @@ type Metrics struct {
 	operations    *prometheus.CounterVec
 	gitlab        *prometheus.CounterVec
 	provider      *prometheus.CounterVec
+	refusals      *prometheus.CounterVec
 	reconciled    prometheus.Gauge
 }
 
@@ -55,7 +58,7 @@ func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
 		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
-		m.gitlab, m.provider, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
+		m.gitlab, m.provider, m.refusals, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
 	}
 	for _, c := range collectors {
 		if err := registerer.Register(c); err != nil {
@@ -76,6 +79,7 @@ func build() *Metrics {
 		operations:    counter("operations_total", "Operations that ended, by kind and outcome.", "fleet", "kind", "outcome"),
 		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),
 		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
+		refusals:      counter("access_refusals_total", "Requests that were refused because of who sent them, by reason (docs/access.md).", "reason"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",
 			Help: "When the periodic look at everything last succeeded; 0 = not since the start.",

@@ -26,12 +26,25 @@ func setup(t *testing.T, state State, stateErr error) (*Metrics, *prometheus.Reg
 	m, err := New(registry, Options{
 		Fleets: map[string]fleet.Spec{"gcp": spec}, Version: "test", Clock: still(noon),
 		State:  func(context.Context) (State, error) { return state, stateErr },
-		Routes: []string{"/runners/:id"}, Providers: []string{"exec"},
+		Routes: []string{"/runners/:id"}, Providers: []string{"exec"}, Refusals: []string{"missing", "policy"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return m, registry
+}
+
+func TestARefusedCallerIsCountedByItsReason(t *testing.T) {
+	m, registry := setup(t, State{}, nil)
+	m.AccessRefused("policy")
+	want := `# HELP sluice_access_refusals_total Requests that were refused because of who sent them, by reason (docs/access.md).
+# TYPE sluice_access_refusals_total counter
+sluice_access_refusals_total{reason="missing"} 0
+sluice_access_refusals_total{reason="policy"} 1
+`
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "sluice_access_refusals_total"); err != nil {
+		t.Error(err)
+	}
 }
 
 func TestTheSeriesPassPrometheussOwnLint(t *testing.T) {

@@ -81,3 +81,6 @@ func (m *Metrics) ProviderRequest(provider, call string, err error) {
 
 // Reconciled records that the periodic look at everything succeeded.
 func (m *Metrics) Reconciled(at time.Time) { m.reconciled.Set(float64(at.UnixMilli()) / 1000) }
+
+// AccessRefused counts a caller that was refused.
+func (m *Metrics) AccessRefused(reason string) { m.refusals.WithLabelValues(reason).Inc() }

@@ -50,6 +50,9 @@ func (m *Metrics) zero(o Options) {
 		m.gitlab.WithLabelValues(route, "200")
 		m.gitlab.WithLabelValues(route, codeError)
 	}
+	for _, reason := range o.Refusals {
+		m.refusals.WithLabelValues(reason)
+	}
 	for _, provider := range o.Providers {
 		for _, call := range calls() {
 			m.provider.WithLabelValues(provider, call, codeOK)

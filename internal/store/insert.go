@@ -25,18 +25,23 @@ type given struct {
 // for each, in one transaction. A VM's unfinished operation is yielded instead
 // of a second one. If accept refuses (asked before the commit; it must not
 // call the store), nothing at all is stored. A key that was used before yields
-// the operations it yielded then, as they are now.
+// the operations it yielded then, as they are now; those of them that ended
+// badly are asked for anew if the key comes from another job.
 //
 // Errors: CodeConflict if the key came with another body; whatever accept says.
 func (s *Store) Insert(ctx context.Context, ops []fleet.Operation, key control.Key, accept func([]control.Inserted) error) ([]control.Inserted, error) {
 	var results []control.Inserted
 	err := s.write(ctx, "storing what was asked", func(tx *sql.Tx) error {
-		repeated, err := s.repeat(ctx, tx, key)
-		if err != nil || repeated != nil {
+		repeated, anew, err := s.repeat(ctx, tx, key)
+		if err != nil || repeated != nil && !anew {
 			results = repeated
 			return err
 		}
 		for i := range ops {
+			if before := well(repeated, ops[i].VM); before != nil {
+				results = append(results, *before)
+				continue
+			}
 			got, err := insertOne(ctx, tx, ops[i])
 			if err != nil {
 				return err
@@ -116,36 +121,53 @@ func asked(op fleet.Operation) fleet.Fact {
 	}
 }
 
-// repeat yields what the key yielded before; nil if it is new.
-func (s *Store) repeat(ctx context.Context, tx *sql.Tx, key control.Key) ([]control.Inserted, error) {
+// repeat yields what the key yielded before, nil if it is new, and whether
+// some of it is to be asked for anew.
+func (s *Store) repeat(ctx context.Context, tx *sql.Tx, key control.Key) (results []control.Inserted, anew bool, err error) {
 	if key.Value == "" {
-		return nil, nil
+		return nil, false, nil
 	}
 	var digest, answer string
-	err := tx.QueryRowContext(ctx, `select digest, answer from idempotency_keys where key = ? and created_at > ?`,
-		key.Value, s.clock.Now().Add(-keyLife).UnixNano()).Scan(&digest, &answer)
+	var job int64
+	err = tx.QueryRowContext(ctx, `select digest, answer, job from idempotency_keys where key = ? and created_at > ?`,
+		key.Scope+key.Value, s.clock.Now().Add(-keyLife).UnixNano()).Scan(&digest, &answer, &job)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, nil
+		return nil, false, nil
 	case err != nil:
-		return nil, err
+		return nil, false, err
 	case digest != key.Digest:
-		return nil, fleet.Errorf(fleet.CodeConflict, "the Idempotency-Key %q was used for another request", key.Value).
+		return nil, false, fleet.Errorf(fleet.CodeConflict, "the Idempotency-Key %q was used for another request", key.Value).
 			WithHint("make a new key for a new request; keys are kept for 7 days")
 	}
 	var before []given
 	if err := json.Unmarshal([]byte(answer), &before); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	results := make([]control.Inserted, len(before))
+	results = make([]control.Inserted, len(before))
 	for i, b := range before {
 		op, err := loadOperation(ctx, tx, b.Operation)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		results[i] = control.Inserted{Operation: *op, New: b.New}
+		anew = anew || job != key.Job && endedBadly(op)
 	}
-	return results, nil
+	return results, anew, nil
+}
+
+func endedBadly(op *fleet.Operation) bool {
+	return op.Phase.Finished() && op.Phase != fleet.PhaseSucceeded
+}
+
+// well yields the earlier result for a VM that is under way or went well.
+func well(results []control.Inserted, vm string) *control.Inserted {
+	for i := range results {
+		if op := &results[i].Operation; op.VM == vm && !endedBadly(op) {
+			return &control.Inserted{Operation: *op, Kept: true}
+		}
+	}
+	return nil
 }
 
 func (s *Store) remember(ctx context.Context, tx *sql.Tx, key control.Key, results []control.Inserted) error {
@@ -164,7 +186,8 @@ func (s *Store) remember(ctx context.Context, tx *sql.Tx, key control.Key, resul
 	if err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, `insert into idempotency_keys (key, digest, answer, created_at) values (?, ?, ?, ?)`,
-		key.Value, key.Digest, string(answer), now.UnixNano())
+	_, err = tx.ExecContext(ctx, `insert into idempotency_keys (key, digest, answer, created_at, job) values (?, ?, ?, ?, ?)
+		on conflict (key) do update set answer = excluded.answer, created_at = excluded.created_at, job = excluded.job`,
+		key.Scope+key.Value, key.Digest, string(answer), now.UnixNano(), key.Job)
 	return err
 }

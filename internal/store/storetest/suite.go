@@ -19,6 +19,10 @@ type Store interface {
 	// Known and Trust keep the host keys trusted at first use, per instance.
 	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
 	Trust(ctx context.Context, ref fleet.Ref, instance string, keys []string) error
+	// What lets pipelines in (access.Store).
+	BindIDToken(ctx context.Context, issuer, id, holder string, until time.Time) (string, error)
+	SaveFollow(ctx context.Context, hash string, operations []string, until time.Time) error
+	Followed(ctx context.Context, hash string) ([]string, error)
 }
 
 // Clock is a clock that the suite sets.
@@ -55,7 +59,7 @@ type test struct {
 // Run tests the stores that open makes: each call a fresh, empty one on the
 // given clock, closed by t.Cleanup.
 func Run(t *testing.T, open func(t *testing.T, clock *Clock) Store) {
-	runAll(t, open, asking, work, admission, shared)
+	runAll(t, open, asking, pipelines, work, admission, shared)
 }
 
 // RunEngine tests engine.Store alone, for one goroutine: what a store in
@@ -88,6 +92,15 @@ var asking = []test{
 	{"an operation is found by a prefix that only it has", foundByPrefix},
 	{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},
 	{"other host keys for a trusted instance are refused", otherHostKeys},
+}
+
+// pipelines is what callers with an id_token need.
+var pipelines = []test{
+	{"a key of another scope is another key", keyOfAnotherScope},
+	{"a key from another job asks anew for what ended badly, and for nothing else", keyFromAnotherJob},
+	{"a key from the same job yields what it yielded, however it ended", keyFromTheSameJob},
+	{"an id_token serves whom it served first, until it is over", idTokenServesOne},
+	{"a follow token yields its operations until it is over", followTokens},
 }
 
 // work is what the engine asks for as it moves an operation.

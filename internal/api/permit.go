@@ -1,0 +1,140 @@
+package api
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"gitlab.com/sluice-runners/sluice/internal/access"
+	"gitlab.com/sluice-runners/sluice/internal/control"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// mayEnter says whether a limited caller may use a route at all. Routes that
+// are not named here are closed to followers and pipelines: a new one begins
+// closed. Errors: *access.Refusal, or those of the store.
+func (s *Server) mayEnter(c echo.Context, who *visitor) error {
+	switch {
+	case who.follows != nil:
+		return followerMay(c, who)
+	case who.pipeline != nil:
+		return s.pipelineMay(c, who)
+	}
+	return nil
+}
+
+// followerMay opens two routes, for the follower's operations alone.
+func followerMay(c echo.Context, who *visitor) error {
+	if c.Request().Method == http.MethodGet {
+		switch c.Path() {
+		case "/api/v1/operations/:id":
+			if slices.Contains(who.follows, c.Param("id")) {
+				return nil
+			}
+		case "/api/v1/events":
+			if asked := operationsNamed(c); len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !slices.Contains(who.follows, id) }) {
+				return nil
+			}
+		}
+	}
+	return &access.Refusal{
+		Reason: access.ReasonScope, Text: "a follow token reads the operations of its request, and their events, and nothing else",
+		Hint: "GET /api/v1/operations/ID, or /api/v1/events?operation=ID, with an id that came with the token",
+	}
+}
+
+// operationsNamed are the operations that a request for events is about:
+// repeated parameters, or one with commas.
+func operationsNamed(c echo.Context) []string {
+	var all []string
+	for _, value := range c.QueryParams()["operation"] {
+		all = append(all, strings.Split(value, ",")...)
+	}
+	return all
+}
+
+// pipelineMay opens what pipelines need. What they ask for on a fleet is judged
+// by the policies, here or where the body has been read (permit).
+func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
+	ctx := c.Request().Context()
+	read := func(fleetName string) error {
+		return s.Pipelines.Permit(ctx, who.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+	}
+	switch c.Request().Method + " " + c.Path() {
+	case "POST /api/v1/fleets/:fleet/operations", "POST /api/v1/fleets/:fleet/operations/plan":
+		return nil // permit
+	case "GET /api/v1/fleets":
+		return nil // reads
+	case "GET /api/v1/fleets/:fleet/vms", "GET /api/v1/fleets/:fleet/doctor":
+		return read(c.Param("fleet"))
+	case "GET /api/v1/operations":
+		if name := c.QueryParam("fleet"); name != "" {
+			return read(name)
+		}
+		return pipelineScope("name the fleet: /api/v1/operations?fleet=NAME")
+	case "GET /api/v1/operations/:id":
+		return s.eachOf([]string{c.Param("id")}, c, read)
+	case "GET /api/v1/events":
+		if asked := operationsNamed(c); len(asked) > 0 {
+			return s.eachOf(asked, c, read)
+		}
+		return pipelineScope("name operations: /api/v1/events?operation=ID")
+	}
+	return pipelineScope("a person does that, with a token of server.tokens")
+}
+
+func pipelineScope(hint string) error {
+	return &access.Refusal{Reason: access.ReasonScope, Text: "this is not open to pipelines", Hint: hint}
+}
+
+// eachOf asks about the fleet of each operation.
+func (s *Server) eachOf(ids []string, c echo.Context, read func(fleetName string) error) error {
+	for _, id := range ids {
+		op, err := s.Store.FindOperation(c.Request().Context(), id)
+		if err != nil {
+			return err
+		}
+		if err := read(op.Fleet); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reads says whether the caller may look at a fleet.
+func (s *Server) reads(c *call, fleetName string) bool {
+	return c.pipeline == nil || s.Pipelines.May(c.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+}
+
+// permit judges what a pipeline asks for, and ties its id_token to this
+// request. Errors: *access.Refusal, or those of the store.
+func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
+	if c.pipeline == nil {
+		return nil
+	}
+	wanted := access.Request{Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs, Override: overrides(intent)}
+	if intent.Kind == fleet.KindCreate && intent.Replace {
+		wanted.Action = access.Action(fleet.KindRecreate)
+	}
+	if planned {
+		wanted.Action = access.ActionPlan
+	}
+	if intent.Policy.Cap != nil {
+		wanted.Cap = *intent.Policy.Cap
+	}
+	if err := s.Pipelines.Permit(c, c.pipeline, wanted); err != nil || planned {
+		return err
+	}
+	intent.KeyScope, intent.Job = c.pipeline.Scope(), c.pipeline.Job
+	return s.Pipelines.Bind(c, c.pipeline, intent.Key)
+}
+
+// overrides says whether an intent goes beyond what a kind of operation needs:
+// what weakens the drain's safety or the fleet's budget.
+func overrides(in *control.Intent) bool {
+	p := in.Policy
+	return in.NoDrain || in.TakeOver || in.Parallel > 0 ||
+		p.HardCap != nil || p.Unreachable != nil || p.ReachDeadline != nil || p.OnUnproven != nil
+}
