@@ -14,7 +14,6 @@ import (
 const (
 	lookEvery  = 5 * time.Second
 	silence    = 100 * time.Millisecond // ends a burst of events
-	mostNamed  = 100                    // operations named to the stream; more: told apart here
 	restPieces = 1000
 )
 
@@ -33,9 +32,6 @@ func (j *job) follow(ctx context.Context, asked *client.Asked) error {
 	what := client.Following{After: j.after, Patience: max(j.Patience, time.Second)}
 	for i := range j.ops {
 		what.Operations = append(what.Operations, j.ops[i].Id)
-	}
-	if len(what.Operations) > mostNamed {
-		what.Operations = nil
 	}
 	s := listen(ctx, controller, what)
 	defer s.end()
@@ -147,10 +143,7 @@ func (j *job) moving() bool {
 // rest prints what the journal has beyond the events that came. What cannot be
 // read now is lost for the log only.
 func (j *job) rest(ctx context.Context, controller *client.Client, ids []string) {
-	params := client.ListEventsParams{After: &j.after, Limit: new(int64(restPieces))}
-	if len(ids) > 0 {
-		params.Operation = &ids
-	}
+	params := client.ListEventsParams{After: &j.after, Operation: &ids, Limit: new(int64(restPieces))}
 	news, err := controller.Events(ctx, params)
 	if err != nil {
 		return

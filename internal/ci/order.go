@@ -27,6 +27,10 @@ func Names(text string) []string {
 // plain is what a fleet or VM may be called; the controller has the last word.
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
+// mostVMs is how many one job may ask for: as many operations as one request
+// for events may name.
+const mostVMs = 200
+
 // check refuses what cannot be asked for. Errors: CodeInvalid.
 func (o Order) check() error {
 	switch {
@@ -36,6 +40,8 @@ func (o Order) check() error {
 		return fleet.Errorf(fleet.CodeInvalid, "fleet %q is no name of a fleet", o.Fleet).WithHint("set the input `fleet` to the name in the controller's configuration; a variable in it may be empty or not known here")
 	case len(o.VMs) == 0:
 		return fleet.Errorf(fleet.CodeInvalid, "no VM was named").WithHint("set the component's input `vms`, such as vms: runner-01 runner-02; a variable in it may be empty")
+	case len(o.VMs) > mostVMs:
+		return fleet.Errorf(fleet.CodeInvalid, "%d VMs are too many for one job", len(o.VMs)).WithHint("name at most %d, and include the component more than once", mostVMs)
 	case o.Parallel < 0:
 		return fleet.Errorf(fleet.CodeInvalid, "parallel %d is negative", o.Parallel).WithHint("leave it out for the fleet's max_unavailable")
 	}

@@ -57,36 +57,34 @@ func final(phase string) bool {
 	return phase == "succeeded" || phase == "failed" || phase == "canceled"
 }
 
-// waiting prints what an operation waits for, when that has changed. One that
-// is ahead of its events is told when they have come.
+// waiting prints what the journal does not say of an operation: until when it
+// waits and what happens then, that a person is needed, and what a queued one
+// waits for. What it waits for is an event otherwise, and is told as one first.
 func (p *progress) waiting(op *client.Operation) {
 	text := clean(deref(op.Waiting))
 	if text == "" || op.Finished || p.phase[op.Id] != string(op.Phase) {
 		return
 	}
-	whole := text
-	if deref(op.Held) {
-		whole = p.log.alert("HELD") + ": " + text
+	switch {
+	case deref(op.Held):
+		text = p.log.alert("HELD") + ": " + text
 		if op.Failure != nil {
-			whole += ": " + clean(op.Failure.Message)
+			text += ": " + clean(op.Failure.Message)
 		}
-	} else if op.Until != nil && op.Until.After(p.clock()) {
-		whole = "until " + op.Until.UTC().Format(clockFormat)
+	case op.Phase == client.OperationPhaseQueued:
+	case p.said[op.Id] == text && op.Until != nil && op.Until.After(p.clock()):
+		text = "until " + op.Until.UTC().Format(clockFormat)
 		if then := clean(deref(op.Then)); then != "" {
-			whole += ", then " + then
+			text += ", then " + then
 		}
-		if p.said[op.Id] != text {
-			whole = text + "; " + whole
-		}
-	} else if p.said[op.Id] == text {
+	default:
 		return
 	}
-	if p.waited[op.Id] == whole {
+	if p.waited[op.Id] == text {
 		return
 	}
-	p.waited[op.Id] = whole
-	p.said[op.Id] = text
-	p.line(op, p.clock(), string(op.Phase), whole)
+	p.waited[op.Id] = text
+	p.line(op, p.clock(), string(op.Phase), text)
 }
 
 func (p *progress) line(op *client.Operation, at time.Time, word, text string) {

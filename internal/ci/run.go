@@ -3,6 +3,7 @@ package ci
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -151,18 +152,32 @@ func (j *job) connect(token string) (*client.Client, error) {
 	}})
 }
 
-// whole checks that an answer is about what was asked. Errors: CodeInternal.
+// whole checks that an answer is about what was asked, and puts its operations
+// into the order asked for. Errors: CodeInternal.
 func whole(asked *client.Asked, o Order) error {
-	if len(asked.Operations) != len(o.VMs) {
-		return fleet.Errorf(fleet.CodeInternal, "the controller answered %d operations for %d VMs", len(asked.Operations), len(o.VMs)).
+	strange := func(what string) error {
+		return fleet.Errorf(fleet.CodeInternal, "the controller's answer is not about what was asked: %s", what).
 			WithHint("look at the controller: `sluice op list`; is this image as new as the controller?")
 	}
-	for i, vm := range o.VMs {
-		if op := &asked.Operations[i]; op.Vm != vm || op.Id == "" {
-			return fleet.Errorf(fleet.CodeInternal, "the controller answered operation %q on %q where %s was asked for", clean(op.Id), clean(op.Vm), vm).
-				WithHint("look at the controller: `sluice op list`; is this image as new as the controller?")
+	byVM := map[string]client.Operation{}
+	for _, op := range asked.Operations {
+		if op.Id == "" {
+			return strange("an operation without an id")
 		}
+		byVM[op.Vm] = op
 	}
+	sorted := make([]client.Operation, len(o.VMs))
+	for i, vm := range o.VMs {
+		op, ok := byVM[vm]
+		if !ok {
+			return strange("no operation on " + vm)
+		}
+		sorted[i] = op
+	}
+	if len(asked.Operations) != len(o.VMs) {
+		return strange(fmt.Sprintf("%d operations for %d VMs", len(asked.Operations), len(o.VMs)))
+	}
+	asked.Operations = sorted
 	return nil
 }
 

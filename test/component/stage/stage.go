@@ -39,6 +39,7 @@ type Options struct {
 	MinJob, MaxJob time.Duration // default 1 s and 2 s
 	Gate           time.Duration // how long a new VM may take to serve; default 20 s
 	MaxUnavailable int           // default 1
+	Issuer         *Issuer       // lets in jobs with its id_tokens; nil: static tokens alone
 }
 
 // Stage is a controller and its world.
@@ -150,12 +151,16 @@ func (s *Stage) start(t *testing.T) {
 }
 
 func (s *Stage) config() *config.Config {
-	return &config.Config{
+	c := &config.Config{
 		Store:  config.Store{SQLite: filepath.Join(s.dir, "a.db")},
 		Server: config.Server{Tokens: []config.Token{{Name: "pipeline", SHA256: access.Hash(Token)}}},
 		Log:    config.Log{Level: "error", Format: "text"},
 		Fleets: map[string]*config.Fleet{},
 	}
+	if s.o.Issuer != nil {
+		s.o.Issuer.let(c)
+	}
+	return c
 }
 
 // fleet is the real adapters on the world.
@@ -188,3 +193,14 @@ func (s *Stage) Spec() fleet.Spec { return s.World.Spec() }
 type wall struct{}
 
 func (wall) Now() time.Time { return time.Now() }
+
+// Images are the images of the instances that carry a VM's name.
+func (s *Stage) Images(vm string) []string {
+	var images []string
+	for _, in := range s.World.Cloud().Instances() {
+		if in.VM == vm {
+			images = append(images, in.Image)
+		}
+	}
+	return images
+}
