@@ -47,7 +47,7 @@ func (l *tail) String() string {
 // await waits until the log holds a text.
 func (l *tail) await(t *testing.T, text string) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); !strings.Contains(l.String(), text); {
+	for limit := time.Now().Add(3 * time.Minute); !strings.Contains(l.String(), text); {
 		if time.Now().After(limit) {
 			t.Fatalf("the log never said %q:\n%s", text, l)
 		}

@@ -49,12 +49,11 @@ func (p *progress) event(op *client.Operation, e *client.Event) {
 	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
 		text = p.log.alert(strings.ToUpper(e.Kind)) + ": " + text
 	}
+	if e.Kind == "note" && p.said[op.Id] == text {
+		return
+	}
 	p.said[op.Id] = clean(e.Text)
 	p.line(op, e.At, word, text)
-}
-
-func final(phase string) bool {
-	return phase == "succeeded" || phase == "failed" || phase == "canceled"
 }
 
 // waiting prints what the journal does not say of an operation: until when it

@@ -98,7 +98,7 @@ func TestAVMThatFailsItsGateFailsTheJobWithItsReason(t *testing.T) {
 
 func TestACutJobHasAnExitStatusOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s := stage.Open(t, stage.Options{MinJob: 20 * time.Second, MaxJob: 30 * time.Second})
+	s := stage.Open(t, stage.Options{MinJob: 20 * time.Minute, MaxJob: 30 * time.Minute})
 	j := newJob(t, s.URL, "runner-01")
 	j.Order.Cap, j.Order.OnOverrun = "1s", "proceed"
 	if status := j.run(); status != 3 {

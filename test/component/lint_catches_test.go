@@ -9,7 +9,7 @@ import (
 
 const sound = `spec:
   inputs:
-    job: {type: string, description: A name., default: a, regex: ^[a-z-]+$}
+    job: {type: string, description: A name., default: a, regex: '^[a-z-]+$'}
     stage: {type: string, description: A stage., default: test}
     list: {type: array, description: Rules., default: []}
 ---
@@ -37,7 +37,7 @@ func TestALintThatIsNeededFindsWhatIsWrong(t *testing.T) {
 		"a type that there is not":           {"type: array", "type: list", "no type is called list"},
 		"spec:inputs:rules":                  {"{type: string, description: A stage.", "{rules: [], type: string, description: A stage.", "[rules] is not known"},
 		"no description":                     {"description: A stage., ", "", "description"},
-		"a regex that holds a part":          {"^[a-z-]+$", "[a-z-]+", "hold all of it"},
+		"a regex that holds a part":          {"'^[a-z-]+$'", "'[a-z-]+'", "hold all of it"},
 		"a global keyword":                   {"  script: [echo]\n", "  script: [echo]\nstages: [a]\n", "stages is global"},
 		"a hidden job of anybody":            {".sluice-x", ".base", "may be somebody else's"},
 		"a fixed name":                       {`"$[[ inputs.job ]]"`, "job", "its name is no input"},

@@ -150,7 +150,7 @@ func TestTheJobCallsACommandAndFlagsThatThereAre(t *testing.T) {
 	for _, word := range rest {
 		if name, ok := strings.CutPrefix(word, "--"); ok {
 			given++
-			if flag(cmd, name) == false {
+			if !flag(cmd, name) {
 				t.Errorf("no flag --%s", name)
 			}
 		}

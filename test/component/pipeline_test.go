@@ -119,7 +119,7 @@ var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
 func (p *project) run(variables map[string]string) *pipeline {
 	p.t.Helper()
 	args := []string{"--force-shell-executor", "--json-schema-validation=false"} // one test looks at the schema
-	args = append(args, "--variable", "GITLAB_CI=true") // which the tool says is false
+	args = append(args, "--variable", "GITLAB_CI=true")                          // which the tool says is false
 	for name, value := range variables {
 		args = append(args, "--variable", name+"="+value)
 	}

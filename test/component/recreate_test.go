@@ -17,7 +17,7 @@ import (
 
 // include is the pipeline of an including project; inputs are lines of YAML.
 func include(inputs ...string) string {
-	return "stages: [build, deploy, after]\ninclude:\n" + component(inputs...) + `
+	return "stages: [build, deploy, after]\ninclude:\n" + including(inputs...) + `
 build:
   stage: build
   script: [echo "IMAGE=runner-image-2" >build.env]
@@ -30,7 +30,7 @@ after:
 `
 }
 
-func component(inputs ...string) string {
+func including(inputs ...string) string {
 	text := "  - component: $CI_SERVER_FQDN/$CI_PROJECT_PATH/recreate@$CI_COMMIT_SHA\n    inputs:\n"
 	for _, input := range inputs {
 		text += "      " + input + "\n"
@@ -118,7 +118,7 @@ func TestACutJobIsAWarningUnlessItIsToFail(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			t.Parallel()
 			issuer := stage.NewIssuer(t)
-			s := stage.Open(t, stage.Options{Issuer: issuer, MinJob: 30 * time.Second, MaxJob: 40 * time.Second})
+			s := stage.Open(t, stage.Options{Issuer: issuer, MinJob: 20 * time.Minute, MaxJob: 30 * time.Minute})
 			p := newProject(t, include(inputs(s.URL, "runner-01", "cap: 1s", "on_overrun: proceed", "on_cut: "+on)...))
 			r := p.run(map[string]string{"SLUICE_ID_TOKEN": issuer.Token(t, 7, nil)})
 			r.want("recreate-runners", word)
@@ -133,14 +133,14 @@ func TestTwoIncludesAreTwoJobsOfOnePipeline(t *testing.T) {
 	issuer := stage.NewIssuer(t)
 	s := stage.Open(t, stage.Options{Issuer: issuer, MaxUnavailable: 2})
 	p := newProject(t, "stages: [deploy]\ninclude:\n"+
-		component(inputs(s.URL, "runner-01", "job: first", "mode: detach")...)+
-		component(inputs(s.URL, "runner-02", "job: second")...))
+		including(inputs(s.URL, "runner-01", "job: first", "mode: detach")...)+
+		including(inputs(s.URL, "runner-02", "job: second")...))
 	r := p.run(map[string]string{"SLUICE_ID_TOKEN": issuer.Token(t, 7, map[string]any{"jti": nil})})
 	r.want("first", "FAIL") // a token without jti could be used again by anybody
 	r.says("first", "NOT LET IN BY "+s.URL, "code: unauthorized", "next: ")
 	both := s.Keys()
 	s2 := newProject(t, "stages: [deploy]\ninclude:\n"+
-		component(inputs(s.URL, "runner-01", "job: first", "mode: detach")...))
+		including(inputs(s.URL, "runner-01", "job: first", "mode: detach")...))
 	r = s2.run(map[string]string{"SLUICE_ID_TOKEN": issuer.Token(t, 8, nil)})
 	r.want("first", "PASS")
 	r.says("first", "mode detach: the controller goes on", "sluice op watch op-")
@@ -204,8 +204,8 @@ func TestAControllerThatIsNotThereFailsThePipelineWithItsURL(t *testing.T) {
 
 func TestTheJobRunsOnTheDefaultBranchUnlessRulesSayOtherwise(t *testing.T) {
 	t.Parallel()
-	p := newProject(t, "include:\n"+component(inputs("https://sluice.example.com", "runner-01")...)+
-		component(inputs("https://sluice.example.com", "runner-02", "job: by-hand", "rules: [{if: '$CI_COMMIT_BRANCH', when: manual, allow_failure: true}]", "tags: [ops]")...))
+	p := newProject(t, "include:\n"+including(inputs("https://sluice.example.com", "runner-01")...)+
+		including(inputs("https://sluice.example.com", "runner-02", "job: by-hand", "rules: [{if: '$CI_COMMIT_BRANCH', when: manual, allow_failure: true}]", "tags: [ops]")...))
 	// With GitLab's own schema for pipelines, but for a default: no tags.
 	quiet := []string{"--list-csv", "--ignore-schema-paths", "#/definitions/tags/minItems"}
 	on := p.tool(quiet...)
@@ -237,7 +237,7 @@ func TestInputsThatAreWrongAreRefusedBeforeAnythingRuns(t *testing.T) {
 		"a text for rules":           {append(good[:5:5], "rules: always"), "rules"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			out := newProject(t, "include:\n"+component(c.inputs...)).tool("--list", "--json-schema-validation=false")
+			out := newProject(t, "include:\n"+including(c.inputs...)).tool("--list", "--json-schema-validation=false")
 			if !strings.Contains(out, "`"+c.says+"` input") {
 				t.Errorf("it was accepted, or says not which:\n%s", out)
 			}

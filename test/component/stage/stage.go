@@ -37,7 +37,7 @@ const (
 type Options struct {
 	VMs            int           // default 2
 	MinJob, MaxJob time.Duration // default 1 s and 2 s
-	Gate           time.Duration // how long a new VM may take to serve; default 20 s
+	Gate           time.Duration // how long a new VM may take to serve; default 2 min
 	MaxUnavailable int           // default 1
 	Issuer         *Issuer       // lets in jobs with its id_tokens; nil: static tokens alone
 }
@@ -68,7 +68,7 @@ func Open(t *testing.T, o Options) *Stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.World.Close)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	if err := s.World.AwaitBusy(ctx); err != nil {
 		t.Fatal(err)
@@ -91,7 +91,7 @@ func (o Options) withDefaults() Options {
 	}
 	set(&o.MinJob, time.Second)
 	set(&o.MaxJob, 2*time.Second)
-	set(&o.Gate, 20*time.Second)
+	set(&o.Gate, 2*time.Minute)
 	o.VMs = max(o.VMs, 2)
 	o.MaxUnavailable = max(o.MaxUnavailable, 1)
 	return o
