@@ -61,6 +61,47 @@ func TestAControllerThatRestartsInMidFollowIsFollowedOn(t *testing.T) {
 	}
 }
 
+func TestAStreamThatIsCutIsTakenUpWithoutALineTwice(t *testing.T) {
+	t.Parallel()
+	s := stage.Open(t, stage.Options{MinJob: 4 * time.Second, MaxJob: 5 * time.Second})
+	j := newJob(t, s.URL, "runner-01")
+	ended := make(chan int, 1)
+	go func() { ended <- j.run() }()
+	j.log.await(t, "intake is stopped")
+	if s.Cut() == 0 {
+		t.Error("there was no stream to cut")
+	}
+	if status := <-ended; status != 0 {
+		t.Fatalf("exit status %d", status)
+	}
+	if s.Calls("GET events") < 2 {
+		t.Error("the stream was not taken up again")
+	}
+	j.says("is online", "recreate succeeded")
+	sections(t, j.log.String(), "runner-01")
+}
+
+func TestAProxyThatLetsNoStreamThroughIsPolled(t *testing.T) {
+	t.Parallel()
+	s := stage.Open(t, stage.Options{})
+	inner := s.Inner()
+	s.Instead(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Header.Get("Accept"), "text/event-stream") {
+			w.Header().Set("Content-Type", "text/html")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "<h1>Bad Gateway</h1>")
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	j := newJob(t, s.URL, "runner-01")
+	if status := j.run(); status != 0 {
+		t.Fatalf("exit status %d", status)
+	}
+	j.says("intake is stopped", "is online", "recreate succeeded")
+	sections(t, j.log.String(), "runner-01")
+}
+
 func TestAControllerThatComesLateIsWaitedForWithOneLineForEachReason(t *testing.T) {
 	t.Parallel()
 	s := stage.Open(t, stage.Options{})

@@ -1,6 +1,7 @@
 package stage
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,15 +17,15 @@ type Door struct {
 	mu      sync.Mutex
 	inner   http.Handler
 	shut    bool
-	cut     int                 // answers that still end in their middle
-	instead http.HandlerFunc    // answers for the controller; nil: it answers itself
-	calls   map[string]int      // by method and first word after the API's path
-	keys    map[string]struct{} // Idempotency-Keys seen
+	streams map[*http.Request]context.CancelFunc // answers about events that have not ended
+	instead http.HandlerFunc                     // answers for the controller; nil: it answers itself
+	calls   map[string]int                       // by method and first word after the API's path
+	keys    map[string]struct{}                  // Idempotency-Keys seen
 }
 
 func newDoor(t *testing.T, inner http.Handler) *Door {
 	t.Helper()
-	d := &Door{inner: inner, calls: map[string]int{}, keys: map[string]struct{}{}}
+	d := &Door{inner: inner, calls: map[string]int{}, streams: map[*http.Request]context.CancelFunc{}, keys: map[string]struct{}{}}
 	server := httptest.NewServer(d)
 	t.Cleanup(server.Close)
 	d.URL = server.URL
@@ -39,9 +40,11 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		d.keys[key] = struct{}{}
 	}
 	inner, instead, broken := d.inner, d.instead, d.shut
-	if d.cut > 0 && strings.HasSuffix(r.URL.Path, "/events") {
-		d.cut--
-		broken = true
+	if strings.HasSuffix(r.URL.Path, "/events") {
+		ctx, cancel := context.WithCancel(r.Context())
+		d.streams[r] = cancel
+		defer d.ended(r) // as it is now
+		r = r.WithContext(ctx)
 	}
 	d.mu.Unlock()
 	switch {
@@ -70,11 +73,22 @@ func (d *Door) Shut(shut bool) {
 	d.shut = shut
 }
 
-// CutEvents ends the next answers about events without one.
-func (d *Door) CutEvents(n int) {
+// Cut ends every answer about events that has not ended, as something in
+// between with a limit does, and says how many there were.
+func (d *Door) Cut() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.cut = n
+	for _, cancel := range d.streams {
+		cancel()
+	}
+	return len(d.streams)
+}
+
+func (d *Door) ended(r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.streams[r]()
+	delete(d.streams, r)
 }
 
 // Instead answers for the controller; nil lets it answer itself.
