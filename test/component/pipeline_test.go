@@ -110,7 +110,7 @@ type pipeline struct {
 
 // result is a line of the summary. The exit status of gitlab-ci-local says
 // nothing: it is 0 whenever a failed job carries an allow_failure map.
-var result = regexp.MustCompile(`(?m)^ ?(PASS|WARN|FAIL) +(\S+) *$`)
+var result = regexp.MustCompile(`(?m)^ ?(PASS|WARN|FAIL) +(\S+)(?: +pre_script)? *$`)
 
 // colours are what the summary is painted with.
 var colours = regexp.MustCompile(`\x1b\[[0-9;]*m`)
