@@ -10,7 +10,7 @@ VCS     := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 BUILD   := CGO_ENABLED=0 $(GO) build $(VCS) -trimpath
 
 .PHONY: build demo test test-fast race product lint vet shell sudoers generate in-step \
-	bench e2e e2e-up e2e-down tools setup clean help
+	bench component e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
 	$(BUILD) -o bin/sluice ./server
@@ -35,7 +35,7 @@ lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 
 vet: ## go vet, the code behind build tags too (2 min)
 	$(GO) vet $(VCS) ./...
-	$(GO) vet $(VCS) -tags e2e ./test/...
+	$(GO) vet $(VCS) -tags e2e,component ./test/...
 
 shell: ## shellcheck over every shell script (1 min)
 	@.ci/shell
@@ -51,6 +51,10 @@ in-step: ## generated files are what generate makes (2 min)
 
 bench: ## print the numbers of the design's table (10 min; the end-to-end ones need root)
 	@.ci/bench
+
+component: ## the CI/CD component in real pipelines of gitlab-ci-local, against a simulated fleet (5 min)
+	@.ci/component-tool
+	@.ci/go-test component -tags component -count=1 -timeout 15m ./test/component/...
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)
 	$(GO) run $(VCS) ./test/e2e/cmd/e2e setup

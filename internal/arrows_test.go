@@ -43,9 +43,10 @@ var arrows = map[string][]string{
 	"hooks/imagename":       {"fleet"},
 	"web":                   {"control", "fleet"},
 	"client":                {"fleet", "api"}, // api: the handler itself, when no server runs
-	"ci":                    {"client"},
+	"outcome":               {"client", "fleet"},
+	"ci":                    {"client", "fleet", "outcome"},
 	"sim/":                  {"sim/", "fleet", "engine"}, // engine: the ports that it fills
-	"cli":                   {"app", "client", "fleet", "config", "access", "control", "doctor", "spelling", "api"},
+	"cli":                   {"app", "ci", "client", "outcome", "fleet", "config", "access", "control", "doctor", "spelling", "api"},
 	"app":                   {"*"},
 }
 

@@ -60,6 +60,8 @@ func codeOfStatus(status int) string {
 	switch {
 	case status == http.StatusUnauthorized:
 		return codeUnauthorized
+	case status == http.StatusForbidden:
+		return string(fleet.CodeForbidden)
 	case status == http.StatusNotFound:
 		return string(fleet.CodeNotFound)
 	case status == http.StatusTooManyRequests:

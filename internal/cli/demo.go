@@ -106,7 +106,7 @@ func (p *program) ledger(ctx context.Context, d *app.Demo, w *watcher) error {
 	if err != nil || len(account.Damage) > 0 {
 		return &exit{status: ExitFailed, err: err}
 	}
-	if status := outcome(w.ops, false); status != ExitDone {
+	if status := ending(w.ops, false); status != ExitDone {
 		return &exit{status: status}
 	}
 	return nil

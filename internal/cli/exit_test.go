@@ -44,7 +44,7 @@ func TestTheWorstOperationDecides(t *testing.T) {
 		{[]client.Operation{done}, true, ExitDone},
 		{[]client.Operation{failed, {Phase: client.OperationPhaseCreating, Held: new(true)}}, false, ExitHalted},
 	} {
-		if got := outcome(c.ops, c.interrupted); got != c.want {
+		if got := ending(c.ops, c.interrupted); got != c.want {
 			t.Errorf("%+v: %d, want %d", c.ops, got, c.want)
 		}
 	}

@@ -46,7 +46,7 @@ func (p *program) follow(ctx context.Context, s *session, f following) error {
 			return err
 		}
 	}
-	if status := outcome(w.ops, w.canceled); status != ExitDone {
+	if status := ending(w.ops, w.canceled); status != ExitDone {
 		return &exit{status: status}
 	}
 	return nil

@@ -21,6 +21,9 @@ type Options struct {
 	Socket  string // path of a Unix socket
 	Handler http.Handler
 	By      fleet.Actor // who asks, with Handler
+	// Answered sees every answer before it is read; it must not touch the
+	// body. May be nil.
+	Answered func(*http.Response)
 }
 
 // Client asks one server. Its errors are *fleet.Error with the server's code,
@@ -52,6 +55,9 @@ func New(o Options) (*Client, error) {
 		}
 		base, c.where, transport = strings.TrimRight(o.URL, "/"), o.URL, http.DefaultTransport
 	}
+	if o.Answered != nil {
+		transport = watched{transport, o.Answered}
+	}
 	var err error
 	if c.api, err = generated(base, o.Token, transport, answerLimit); err == nil {
 		c.streams, err = generated(base, o.Token, transport, 0)
@@ -60,6 +66,21 @@ func New(o Options) (*Client, error) {
 		return nil, fleet.Errorf(fleet.CodeInvalid, "--server: %w", err)
 	}
 	return c, nil
+}
+
+// watched shows answers to somebody.
+type watched struct {
+	http.RoundTripper
+	answered func(*http.Response)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w watched) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := w.RoundTripper.RoundTrip(r)
+	if err == nil {
+		w.answered(response)
+	}
+	return response, err
 }
 
 // generated makes the generated client; limit 0 = none.
