@@ -11,6 +11,7 @@ import (
 type journal interface {
 	control.Store
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)
+	Census(ctx context.Context) ([]fleet.VM, error)
 	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
 	Trust(ctx context.Context, ref fleet.Ref, instance string, keys []string) error
 	Close() error
@@ -68,6 +69,9 @@ func (blank) Chores(context.Context, string) ([]fleet.Chore, error) { return nil
 
 // Unfinished lists nothing.
 func (blank) Unfinished(context.Context) ([]fleet.Operation, error) { return nil, nil }
+
+// Census counts nobody.
+func (blank) Census(context.Context) ([]fleet.VM, error) { return nil, nil }
 
 // Known knows no host key.
 func (blank) Known(context.Context, fleet.Ref, string) ([]string, error) { return nil, nil }

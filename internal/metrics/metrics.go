@@ -22,6 +22,9 @@ type Options struct {
 	Routes []string
 	// Providers are the kinds of providers whose calls are counted.
 	Providers []string
+	// WebhookEvents are the kinds of deliveries that are told apart; none: this
+	// process takes no webhooks, and there is no series of them.
+	WebhookEvents []string
 }
 
 // State is the present: unfinished operations and the VMs' rows.
@@ -41,12 +44,15 @@ type Metrics struct {
 	operations    *prometheus.CounterVec
 	gitlab        *prometheus.CounterVec
 	provider      *prometheus.CounterVec
+	disagreements *prometheus.CounterVec
+	webhooks      *prometheus.CounterVec // nil without webhooks
+	webhookEvents map[string]bool
 	reconciled    prometheus.Gauge
 }
 
 // drainBuckets have an edge exactly at the default cap of 600 s and one just
 // over it (facts/ecosystem.md section 4).
-var drainBuckets = []float64{5, 15, 30, 60, 120, 180, 300, 420, 540, 600, 660, 900}
+var drainBuckets = []float64{5, 30, 60, 120, 180, 300, 540, 600, 660, 900}
 
 var phaseBuckets = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 
@@ -55,7 +61,11 @@ func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
 		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
-		m.gitlab, m.provider, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
+		m.gitlab, m.provider, m.disagreements, m.reconciled, buildInfo(o.Version), caps(o.Fleets), gates(o.Fleets), newPresent(o),
+	}
+	if len(o.WebhookEvents) > 0 {
+		m.openWebhooks(o.WebhookEvents)
+		collectors = append(collectors, m.webhooks)
 	}
 	for _, c := range collectors {
 		if err := registerer.Register(c); err != nil {
@@ -76,6 +86,7 @@ func build() *Metrics {
 		operations:    counter("operations_total", "Operations that ended, by kind and outcome.", "fleet", "kind", "outcome"),
 		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),
 		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
+		disagreements: counter("evidence_disagreements_total", "Times that one witness of a drain contradicted another, by which did.", "kind"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",
 			Help: "When the periodic look at everything last succeeded; 0 = not since the start.",
@@ -98,9 +109,20 @@ func buildInfo(version string) prometheus.Collector {
 }
 
 func caps(fleets map[string]fleet.Spec) prometheus.Collector {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "drain_cap_seconds", Help: "The fleet's cap on drains, as configured."}, []string{"fleet"})
-	for name, spec := range fleets {
-		g.WithLabelValues(name).Set(spec.Drain.Cap.Seconds())
+	return configured(fleets, "drain_cap_seconds", "The fleet's cap on drains, as configured.",
+		func(spec fleet.Spec) time.Duration { return spec.Drain.Cap })
+}
+
+func gates(fleets map[string]fleet.Spec) prometheus.Collector {
+	return configured(fleets, "gate_online_seconds", "How long a new VM of the fleet may take to serve, as configured.",
+		func(spec fleet.Spec) time.Duration { return spec.GateOnline })
+}
+
+// configured exports a limit of each fleet, so that alerts need no constant.
+func configured(fleets map[string]fleet.Spec, name, help string, limit func(fleet.Spec) time.Duration) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{"fleet"})
+	for of, spec := range fleets {
+		g.WithLabelValues(of).Set(limit(spec).Seconds())
 	}
 	return g
 }
