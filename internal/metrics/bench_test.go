@@ -80,7 +80,10 @@ func endpoint(tb testing.TB) http.Handler {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if _, err := New(registry, Options{
 		Fleets: specs, Version: "bench", Clock: wall{}, State: read, Routes: gitlab.Routes(), Providers: []string{"exec"},
-		WebhookEvents: []string{"pipeline", "job", "push", "tag_push", "merge_request", "release"},
+		Events: []string{"pipeline", "push", "tag", "release", "merge", "job", "other"},
+		Results: []string{
+			"accepted", "hint", "ignored", "repeated", "unreadable", "unauthorized", "stale", "too_large", "incomplete", "busy", "failed",
+		},
 	}); err != nil {
 		tb.Fatal(err)
 	}

@@ -22,9 +22,8 @@ type Options struct {
 	Routes []string
 	// Providers are the kinds of providers whose calls are counted.
 	Providers []string
-	// WebhookEvents are the kinds of deliveries that are told apart; none: this
-	// process takes no webhooks, and there is no series of them.
-	WebhookEvents []string
+	// Events and Results are what webhook deliveries are counted by.
+	Events, Results []string
 }
 
 // State is the present: unfinished operations and the VMs' rows.
@@ -44,9 +43,8 @@ type Metrics struct {
 	operations    *prometheus.CounterVec
 	gitlab        *prometheus.CounterVec
 	provider      *prometheus.CounterVec
+	deliveries    *prometheus.CounterVec
 	disagreements *prometheus.CounterVec
-	webhooks      *prometheus.CounterVec // nil without webhooks
-	webhookEvents map[string]bool
 	reconciled    prometheus.Gauge
 }
 
@@ -61,11 +59,7 @@ func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
 		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
-		m.gitlab, m.provider, m.disagreements, m.reconciled, buildInfo(o.Version), caps(o.Fleets), gates(o.Fleets), newPresent(o),
-	}
-	if len(o.WebhookEvents) > 0 {
-		m.openWebhooks(o.WebhookEvents)
-		collectors = append(collectors, m.webhooks)
+		m.gitlab, m.provider, m.deliveries, m.disagreements, m.reconciled, buildInfo(o.Version), caps(o.Fleets), gates(o.Fleets), newPresent(o),
 	}
 	for _, c := range collectors {
 		if err := registerer.Register(c); err != nil {
@@ -86,6 +80,7 @@ func build() *Metrics {
 		operations:    counter("operations_total", "Operations that ended, by kind and outcome.", "fleet", "kind", "outcome"),
 		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),
 		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
+		deliveries:    counter("webhook_deliveries_total", "Webhook deliveries by kind of event and by what became of them; the event of one that was not let in is what it claimed to be.", "event", "result"),
 		disagreements: counter("evidence_disagreements_total", "Times that one witness of a drain contradicted another, by which did.", "kind"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",

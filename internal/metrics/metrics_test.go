@@ -27,7 +27,10 @@ func setup(t *testing.T, state State, stateErr error) (*Metrics, *prometheus.Reg
 		Fleets: map[string]fleet.Spec{"gcp": spec}, Version: "test", Clock: still(noon),
 		State:  func(context.Context) (State, error) { return state, stateErr },
 		Routes: []string{"/runners/:id"}, Providers: []string{"exec"},
-		WebhookEvents: []string{"pipeline", "job", "push", "tag_push", "merge_request", "release"},
+		Events: []string{"pipeline", "push", "tag", "release", "merge", "job", "other"},
+		Results: []string{
+			"accepted", "hint", "ignored", "repeated", "unreadable", "unauthorized", "stale", "too_large", "incomplete", "busy", "failed",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -85,5 +85,8 @@ func (m *Metrics) ProviderRequest(provider, call string, err error) {
 	m.provider.WithLabelValues(provider, call, code).Inc()
 }
 
+// Delivery counts one webhook delivery (hooks.Observer).
+func (m *Metrics) Delivery(event, result string) { m.deliveries.WithLabelValues(event, result).Inc() }
+
 // Reconciled records that the periodic look at everything succeeded.
 func (m *Metrics) Reconciled(at time.Time) { m.reconciled.Set(float64(at.UnixMilli()) / 1000) }
