@@ -35,7 +35,9 @@ func TestADrainThatOverrunsReachesTheWebhookOfAlertmanager(t *testing.T) {
 		"--storage.tsdb.path="+filepath.Join(dir, "prometheus"), "--web.listen-address=127.0.0.1:0").
 		address(t, listening)
 
-	await(t, "a scrape before the drain", func() bool { return query(t, prometheus, `sluice_drains_in_progress{job="sluice", fleet="lab"} == 0`) > 0 })
+	await(t, "a scrape before the drain", func() bool {
+		return query(t, prometheus, `sluice_drains_in_progress{job="sluice", fleet="lab"} == 0`) > 0
+	})
 	await(t, "the rules to be evaluated", func() bool { return query(t, prometheus, `prometheus_rule_group_last_duration_seconds`) >= 0 })
 	if told := pager.told(); len(told) != 0 {
 		t.Fatalf("alerts before anything happened: %v", told)

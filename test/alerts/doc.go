@@ -3,3 +3,5 @@
 // alerts, with the real promtool, Prometheus and Alertmanager. It must not know
 // how a series is counted.
 package alerts
+
+//go:generate go test -run TestTheAlertsPageIsInStep -update .
