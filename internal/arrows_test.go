@@ -21,7 +21,7 @@ var arrows = map[string][]string{
 	"fleet":                 {},
 	"rollout":               {"fleet"},
 	"spelling":              {},
-	"config":                {"fleet", "spelling"},
+	"config":                {"fleet", "spelling", "hooks/imagename"},
 	"control":               {"fleet", "rollout", "spelling"},
 	"engine":                {"fleet"},
 	"engine/queue":          {"engine", "fleet"},
@@ -37,7 +37,8 @@ var arrows = map[string][]string{
 	"access":                {"fleet"},
 	"doctor":                {"fleet", "engine"},
 	"api":                   {"control", "fleet", "access", "doctor"},
-	"hooks":                 {"control", "fleet"},
+	"hooks":                 {"control", "fleet", "hooks/imagename"},
+	"hooks/imagename":       {"fleet"},
 	"web":                   {"control", "fleet"},
 	"client":                {"fleet", "api"}, // api: the handler itself, when no server runs
 	"ci":                    {"client"},

@@ -28,6 +28,7 @@ type Reader interface {
 	Facts(ctx context.Context, after int64, operation string, limit int) ([]fleet.Fact, error)
 	VMs(ctx context.Context, fleetName string) ([]fleet.VM, error)
 	Chores(ctx context.Context, operation string) ([]fleet.Chore, error)
+	Deliveries(ctx context.Context, f fleet.DeliveryFilter) ([]fleet.Delivery, error)
 }
 
 // Doctor examines a fleet's VMs without changing them; no VMs named = all.

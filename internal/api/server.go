@@ -36,6 +36,7 @@ func New(o Options) *Server {
 	s.fleets()
 	s.operations()
 	s.events()
+	s.deliveries()
 	s.doctor()
 	return s
 }

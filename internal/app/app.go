@@ -12,9 +12,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"gitlab.com/sluice-runners/sluice/internal/api"
+	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/engine"
 	"gitlab.com/sluice-runners/sluice/internal/engine/queue"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
 	"gitlab.com/sluice-runners/sluice/internal/store"
 )
@@ -36,6 +38,8 @@ type App struct {
 	own      *own
 	queue    *queue.Queue
 	engine   *engine.Engine // nil unless the role runs it
+	intents  *control.Control
+	webhooks *hooks.Receiver // nil unless the role serves
 	server   *api.Server
 }
 
@@ -48,7 +52,7 @@ func Open(ctx context.Context, o Options) (*App, error) {
 		a.specs[name] = f.Spec
 	}
 	for _, step := range []func(context.Context) error{
-		a.checkSecrets, a.openJournal, a.openMetrics, a.openHands, a.openEngine, a.openAPI,
+		a.checkSecrets, a.openJournal, a.openMetrics, a.openHands, a.openEngine, a.openControl, a.openWebhooks, a.startEngine, a.openAPI,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, a.Close())
@@ -161,5 +165,25 @@ func (a *App) openEngine(ctx context.Context) error {
 		Together: together,
 	})
 	a.queue.Looker = a.engine
+	return nil
+}
+
+// openControl makes what accepts intents.
+func (a *App) openControl(context.Context) error {
+	wakes := waker{own: a.own, queue: a.queue}
+	if a.engine != nil {
+		wakes.interrupt = a.engine.Interrupt
+	}
+	a.intents = control.New(control.Options{
+		Fleets: a.specs, Store: a.journal, Waker: wakes, Clock: clock{}, Log: a.log,
+	})
+	return nil
+}
+
+// startEngine begins the work, when everything that it asks is there.
+func (a *App) startEngine(ctx context.Context) error {
+	if a.queue == nil {
+		return nil
+	}
 	return a.queue.Start(ctx)
 }

@@ -24,5 +24,6 @@ func Check(c *config.Config) error {
 		_, err := signer(f.Host.Key)
 		problems = append(problems, err, execConfig(name, f).Validate())
 	}
-	return errors.Join(problems...)
+	_, err := webhookKeys(c)
+	return errors.Join(append(problems, err)...)
 }

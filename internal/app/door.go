@@ -13,13 +13,6 @@ import (
 )
 
 func (a *App) openAPI(context.Context) error {
-	wakes := waker{own: a.own, queue: a.queue}
-	if a.engine != nil {
-		wakes.interrupt = a.engine.Interrupt
-	}
-	intents := control.New(control.Options{
-		Fleets: a.specs, Store: a.journal, Waker: wakes, Clock: clock{}, Log: a.log,
-	})
 	var tokens []access.Token
 	for _, t := range a.Config.Server.Tokens {
 		tokens = append(tokens, access.Token{Name: t.Name, SHA256: t.SHA256, Expires: t.Expires})
@@ -29,8 +22,8 @@ func (a *App) openAPI(context.Context) error {
 		return fleet.Errorf(fleet.CodeInvalid, "server.tokens: %w", err)
 	}
 	a.server = api.New(api.Options{
-		Control: intents, Store: a.journal, Fleets: a.specs, Tokens: known, Clock: clock{}, Version: a.Version, Log: a.log,
-		Doctor:  doctor.New(doctor.Options{Fleets: a.hands.patients, Spec: intents.Spec, Clock: clock{}}),
+		Control: a.intents, Store: a.journal, Fleets: a.specs, Tokens: known, Clock: clock{}, Version: a.Version, Log: a.log,
+		Doctor:  doctor.New(doctor.Options{Fleets: a.hands.patients, Spec: a.intents.Spec, Clock: clock{}}),
 		Metrics: promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError}),
 		Ready:   a.ready,
 	})

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -12,6 +13,8 @@ type journal interface {
 	control.Store
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)
 	Census(ctx context.Context) ([]fleet.VM, error)
+	Deliveries(ctx context.Context, f fleet.DeliveryFilter) ([]fleet.Delivery, error)
+	LastDelivery(ctx context.Context, project int64) (time.Time, error)
 	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
 	Trust(ctx context.Context, ref fleet.Ref, instance string, keys []string) error
 	Close() error
@@ -72,6 +75,14 @@ func (blank) Unfinished(context.Context) ([]fleet.Operation, error) { return nil
 
 // Census counts nobody.
 func (blank) Census(context.Context) ([]fleet.VM, error) { return nil, nil }
+
+// Deliveries lists nothing.
+func (blank) Deliveries(context.Context, fleet.DeliveryFilter) ([]fleet.Delivery, error) {
+	return nil, nil
+}
+
+// LastDelivery is never.
+func (blank) LastDelivery(context.Context, int64) (time.Time, error) { return time.Time{}, nil }
 
 // Known knows no host key.
 func (blank) Known(context.Context, fleet.Ref, string) ([]string, error) { return nil, nil }

@@ -46,7 +46,7 @@ func (a *App) Serve(ctx context.Context) error {
 // serveOn serves one listener. who, if given, says who is behind a connection.
 func (a *App) serveOn(ctx context.Context, group *errgroup.Group, listener net.Listener, who func(context.Context, net.Conn) context.Context) {
 	server := &http.Server{
-		Handler: a.server, ConnContext: who, MaxHeaderBytes: 32 << 10,
+		Handler: a.front(), ConnContext: who, MaxHeaderBytes: 32 << 10,
 		ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 30 * time.Second, WriteTimeout: 2 * time.Minute, IdleTimeout: 2 * time.Minute,
 	}
 	group.Go(func() error {

@@ -8,10 +8,14 @@ import (
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
 )
 
-var _ engine.Observer = (*metrics.Metrics)(nil)
+var (
+	_ engine.Observer = (*metrics.Metrics)(nil)
+	_ hooks.Observer  = (*metrics.Metrics)(nil)
+)
 
 func (a *App) openMetrics(context.Context) error {
 	a.registry = prometheus.NewRegistry()
@@ -19,7 +23,7 @@ func (a *App) openMetrics(context.Context) error {
 	var err error
 	a.metrics, err = metrics.New(a.registry, metrics.Options{
 		Fleets: a.specs, Version: a.Version, Clock: clock{}, State: a.state,
-		Routes: gitlab.Routes(), Providers: []string{providerExec},
+		Routes: gitlab.Routes(), Providers: []string{providerExec}, Events: hooks.Events(), Results: hooks.Results(),
 	})
 	return err
 }

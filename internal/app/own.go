@@ -82,3 +82,8 @@ func (w waker) Wake(ctx context.Context, operation string) error {
 	}
 	return err
 }
+
+// WakeDelivery implements hooks.Waker.
+func (w waker) WakeDelivery(ctx context.Context, delivery string) error {
+	return w.queue.WakeDelivery(ctx, delivery)
+}

@@ -70,7 +70,7 @@ correct something; 130 interrupted.`,
 	root.AddCommand(
 		p.serveCommand(), p.demoCommand(),
 		p.recreateCommand(), p.drainCommand(), p.undrainCommand(), p.deleteCommand(), p.createCommand(),
-		p.statusCommand(), p.opCommand(), p.doctorCommand(), p.configCommand(), p.tokenCommand(), p.versionCommand(),
+		p.statusCommand(), p.opCommand(), p.deliveriesCommand(), p.doctorCommand(), p.configCommand(), p.tokenCommand(), p.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	checkArgs(root)

@@ -36,6 +36,12 @@ func (c *Client) Events(ctx context.Context, params ListEventsParams) (*Events, 
 	return read[Events](c, response, err)
 }
 
+// Deliveries lists webhook deliveries, newest first.
+func (c *Client) Deliveries(ctx context.Context, params ListDeliveriesParams) (*Deliveries, error) {
+	response, err := c.api.ListDeliveries(ctx, &params)
+	return read[Deliveries](c, response, err)
+}
+
 // Fleets lists the fleets.
 func (c *Client) Fleets(ctx context.Context) (*Fleets, error) {
 	response, err := c.api.ListFleets(ctx)

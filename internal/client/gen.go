@@ -44,6 +44,72 @@ func (e AskBodyKind) Valid() bool {
 	}
 }
 
+// Defines values for DeliveryEvent.
+const (
+	DeliveryEventJob      DeliveryEvent = "job"
+	DeliveryEventMerge    DeliveryEvent = "merge"
+	DeliveryEventOther    DeliveryEvent = "other"
+	DeliveryEventPipeline DeliveryEvent = "pipeline"
+	DeliveryEventPush     DeliveryEvent = "push"
+	DeliveryEventRelease  DeliveryEvent = "release"
+	DeliveryEventTag      DeliveryEvent = "tag"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryEvent enum.
+func (e DeliveryEvent) Valid() bool {
+	switch e {
+	case DeliveryEventJob:
+		return true
+	case DeliveryEventMerge:
+		return true
+	case DeliveryEventOther:
+		return true
+	case DeliveryEventPipeline:
+		return true
+	case DeliveryEventPush:
+		return true
+	case DeliveryEventRelease:
+		return true
+	case DeliveryEventTag:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for DeliveryOutcome.
+const (
+	DeliveryOutcomeAsked      DeliveryOutcome = "asked"
+	DeliveryOutcomeHint       DeliveryOutcome = "hint"
+	DeliveryOutcomeIgnored    DeliveryOutcome = "ignored"
+	DeliveryOutcomePending    DeliveryOutcome = "pending"
+	DeliveryOutcomeRefused    DeliveryOutcome = "refused"
+	DeliveryOutcomeSuperseded DeliveryOutcome = "superseded"
+	DeliveryOutcomeUnreadable DeliveryOutcome = "unreadable"
+)
+
+// Valid indicates whether the value is a known member of the DeliveryOutcome enum.
+func (e DeliveryOutcome) Valid() bool {
+	switch e {
+	case DeliveryOutcomeAsked:
+		return true
+	case DeliveryOutcomeHint:
+		return true
+	case DeliveryOutcomeIgnored:
+		return true
+	case DeliveryOutcomePending:
+		return true
+	case DeliveryOutcomeRefused:
+		return true
+	case DeliveryOutcomeSuperseded:
+		return true
+	case DeliveryOutcomeUnreadable:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FindingCheck.
 const (
 	FindingCheckGitlab   FindingCheck = "gitlab"
@@ -257,6 +323,72 @@ func (e VMState) Valid() bool {
 	}
 }
 
+// Defines values for ListDeliveriesParamsEvent.
+const (
+	ListDeliveriesParamsEventJob      ListDeliveriesParamsEvent = "job"
+	ListDeliveriesParamsEventMerge    ListDeliveriesParamsEvent = "merge"
+	ListDeliveriesParamsEventOther    ListDeliveriesParamsEvent = "other"
+	ListDeliveriesParamsEventPipeline ListDeliveriesParamsEvent = "pipeline"
+	ListDeliveriesParamsEventPush     ListDeliveriesParamsEvent = "push"
+	ListDeliveriesParamsEventRelease  ListDeliveriesParamsEvent = "release"
+	ListDeliveriesParamsEventTag      ListDeliveriesParamsEvent = "tag"
+)
+
+// Valid indicates whether the value is a known member of the ListDeliveriesParamsEvent enum.
+func (e ListDeliveriesParamsEvent) Valid() bool {
+	switch e {
+	case ListDeliveriesParamsEventJob:
+		return true
+	case ListDeliveriesParamsEventMerge:
+		return true
+	case ListDeliveriesParamsEventOther:
+		return true
+	case ListDeliveriesParamsEventPipeline:
+		return true
+	case ListDeliveriesParamsEventPush:
+		return true
+	case ListDeliveriesParamsEventRelease:
+		return true
+	case ListDeliveriesParamsEventTag:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ListDeliveriesParamsOutcome.
+const (
+	ListDeliveriesParamsOutcomeAsked      ListDeliveriesParamsOutcome = "asked"
+	ListDeliveriesParamsOutcomeHint       ListDeliveriesParamsOutcome = "hint"
+	ListDeliveriesParamsOutcomeIgnored    ListDeliveriesParamsOutcome = "ignored"
+	ListDeliveriesParamsOutcomePending    ListDeliveriesParamsOutcome = "pending"
+	ListDeliveriesParamsOutcomeRefused    ListDeliveriesParamsOutcome = "refused"
+	ListDeliveriesParamsOutcomeSuperseded ListDeliveriesParamsOutcome = "superseded"
+	ListDeliveriesParamsOutcomeUnreadable ListDeliveriesParamsOutcome = "unreadable"
+)
+
+// Valid indicates whether the value is a known member of the ListDeliveriesParamsOutcome enum.
+func (e ListDeliveriesParamsOutcome) Valid() bool {
+	switch e {
+	case ListDeliveriesParamsOutcomeAsked:
+		return true
+	case ListDeliveriesParamsOutcomeHint:
+		return true
+	case ListDeliveriesParamsOutcomeIgnored:
+		return true
+	case ListDeliveriesParamsOutcomePending:
+		return true
+	case ListDeliveriesParamsOutcomeRefused:
+		return true
+	case ListDeliveriesParamsOutcomeSuperseded:
+		return true
+	case ListDeliveriesParamsOutcomeUnreadable:
+		return true
+	default:
+		return false
+	}
+}
+
 // Actor defines model for Actor.
 type Actor struct {
 	From *string `json:"from,omitempty"`
@@ -308,6 +440,49 @@ type Chore struct {
 	Kind       string     `json:"kind"`
 	Outcome    *string    `json:"outcome,omitempty"`
 }
+
+// Deliveries defines model for Deliveries.
+type Deliveries struct {
+	Deliveries []Delivery `json:"deliveries"`
+}
+
+// Delivery defines model for Delivery.
+type Delivery struct {
+	Event      DeliveryEvent `json:"event"`
+	FinishedAt *time.Time    `json:"finished_at,omitempty"`
+	Id         string        `json:"id"`
+
+	// Key GitLab's Idempotency-Key, which its own list of recent events shows.
+	Key *string `json:"key,omitempty"`
+
+	// Operations The operations that it asked for, or that ran already.
+	Operations *[]string       `json:"operations,omitempty"`
+	Outcome    DeliveryOutcome `json:"outcome"`
+
+	// Path Of the project.
+	Path       *string   `json:"path,omitempty"`
+	Project    *int64    `json:"project,omitempty"`
+	Reason     *string   `json:"reason,omitempty"`
+	ReceivedAt time.Time `json:"received_at"`
+
+	// Ref The branch or tag; of a merge the target branch.
+	Ref        *string    `json:"ref,omitempty"`
+	RepeatedAt *time.Time `json:"repeated_at,omitempty"`
+
+	// Repeats How often the same came again.
+	Repeats *int64  `json:"repeats,omitempty"`
+	Sha     *string `json:"sha,omitempty"`
+
+	// Status Of the pipeline or job; the action of a merge request or release.
+	Status *string `json:"status,omitempty"`
+	Url    *string `json:"url,omitempty"`
+}
+
+// DeliveryEvent defines model for Delivery.Event.
+type DeliveryEvent string
+
+// DeliveryOutcome defines model for Delivery.Outcome.
+type DeliveryOutcome string
 
 // ErrorDetail defines model for ErrorDetail.
 type ErrorDetail struct {
@@ -593,6 +768,19 @@ type VMs struct {
 	Vms []VM `json:"vms"`
 }
 
+// ListDeliveriesParams defines parameters for ListDeliveries.
+type ListDeliveriesParams struct {
+	Event   *ListDeliveriesParamsEvent   `form:"event,omitempty" json:"event,omitempty"`
+	Outcome *ListDeliveriesParamsOutcome `form:"outcome,omitempty" json:"outcome,omitempty"`
+	Limit   *int64                       `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// ListDeliveriesParamsEvent defines parameters for ListDeliveries.
+type ListDeliveriesParamsEvent string
+
+// ListDeliveriesParamsOutcome defines parameters for ListDeliveries.
+type ListDeliveriesParamsOutcome string
+
 // ListEventsParams defines parameters for ListEvents.
 type ListEventsParams struct {
 	// After Only events after this id.
@@ -717,6 +905,11 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 // The interface specification for the client above.
 type ClientInterface interface {
 
+	// ListDeliveries List webhook deliveries with what became of them, newest first
+	//
+	// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
+	ListDeliveries(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListEvents Read the journal, oldest first
 	//
 	// Corresponds with GET /api/v1/events (the `ListEvents` operationId).
@@ -793,6 +986,21 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/v1/operations/{id}/resume (the `ResumeOperation` operationId).
 	ResumeOperation(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+}
+
+// ListDeliveries List webhook deliveries with what became of them, newest first
+//
+// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
+func (c *API) ListDeliveries(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListDeliveriesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
 }
 
 // ListEvents Read the journal, oldest first
@@ -1000,6 +1208,84 @@ func (c *API) ResumeOperation(ctx context.Context, id string, body ResumeOperati
 		return nil, err
 	}
 	return c.Client.Do(req)
+}
+
+// NewListDeliveriesRequest constructs an http.Request for the ListDeliveries method
+func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/deliveries")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Event != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "event", *params.Event, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Outcome != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "outcome", *params.Outcome, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
 }
 
 // NewListEventsRequest constructs an http.Request for the ListEvents method
@@ -1587,6 +1873,13 @@ func WithBaseURL(baseURL string) ClientOption {
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
 
+	// ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
+	ListDeliveriesWithResponse(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResponse, error)
+
 	// ListEventsWithResponse Read the journal, oldest first
 	//
 	// Returns a wrapper object for the known response body format(s).
@@ -1677,6 +1970,68 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/v1/operations/{id}/resume (the `ResumeOperation` operationId).
 	ResumeOperationWithResponse(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeOperationResponse, error)
+}
+
+type ListDeliveriesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Deliveries
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *Problem
+	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
+	ApplicationproblemJSON500 *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListDeliveriesResponse) GetJSON200() *Deliveries {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ListDeliveriesResponse) GetApplicationproblemJSON401() *Problem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ListDeliveriesResponse) GetApplicationproblemJSON422() *Problem {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
+func (r ListDeliveriesResponse) GetApplicationproblemJSON500() *Problem {
+	return r.ApplicationproblemJSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ListDeliveriesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListDeliveriesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListDeliveriesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListDeliveriesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
 }
 
 type ListEventsResponse struct {
@@ -2383,6 +2738,19 @@ func (r ResumeOperationResponse) ContentType() string {
 	return ""
 }
 
+// ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
+func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, params *ListDeliveriesParams, reqEditors ...RequestEditorFn) (*ListDeliveriesResponse, error) {
+	rsp, err := c.ListDeliveries(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListDeliveriesResponse(rsp)
+}
+
 // ListEventsWithResponse Read the journal, oldest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -2550,6 +2918,53 @@ func (c *ClientWithResponses) ResumeOperationWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseResumeOperationResponse(rsp)
+}
+
+// ParseListDeliveriesResponse parses an HTTP response from a ListDeliveriesWithResponse call
+func ParseListDeliveriesResponse(rsp *http.Response) (*ListDeliveriesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListDeliveriesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Deliveries
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON500 = &dest
+
+	}
+
+	return response, nil
 }
 
 // ParseListEventsResponse parses an HTTP response from a ListEventsWithResponse call

@@ -18,6 +18,9 @@ type Config struct {
 	Server Server            `json:"server,omitempty" doc:"How sluice serve is reached."`
 	Log    Log               `json:"log,omitempty" doc:"What is logged, on standard error."`
 
+	Webhooks Webhooks  `json:"webhooks,omitempty" doc:"What GitLab may send to /webhooks/gitlab of sluice serve."`
+	Triggers []Trigger `json:"triggers,omitempty" doc:"Which webhook events recreate VMs."`
+
 	// Path is the file that was read.
 	Path string `json:"-"`
 }

@@ -28,6 +28,7 @@ func (c *Config) fill() {
 		name(f.Host.Key, key+".host.key")
 		f.fill(filepath.Dir(c.Store.SQLite))
 	}
+	c.fillHooks()
 }
 
 func (f *Fleet) fill(state string) {

@@ -39,7 +39,7 @@ func walk(registry huma.Registry, schema *huma.Schema, path string) []line {
 		case target.Title == secretTitle:
 		case len(target.Properties) > 0:
 			list = append(list, walk(registry, target, at)...)
-		case target.Items != nil:
+		case target.Items != nil && resolve(registry, target.Items).Title != secretTitle:
 			list = append(list, walk(registry, resolve(registry, target.Items), at+"[]")...)
 		default:
 			if extra, ok := target.AdditionalProperties.(*huma.Schema); ok && len(resolve(registry, extra).Properties) > 0 {

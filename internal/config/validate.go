@@ -30,6 +30,7 @@ func (c *Config) check(document ast.Node) []*problem {
 		l.fleet(c, fleetName)
 	}
 	l.server(c)
+	l.triggers(c)
 	return l.found
 }
 

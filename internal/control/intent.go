@@ -6,6 +6,9 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
+// FromWebhook is where an intent of a webhook comes from (fleet.Actor).
+const FromWebhook = "webhook"
+
 // Intent is what somebody asks for: one kind of operation on VMs of a fleet.
 type Intent struct {
 	Fleet    string
@@ -17,8 +20,11 @@ type Intent struct {
 	Replace  bool // create --recreate
 	TakeOver bool
 	Parallel int
-	By       fleet.Actor
-	Key      string // Idempotency-Key; "" = none
+	// Newer lets the recreates that earlier webhooks asked for, and that are
+	// still queued, give way to this one.
+	Newer bool `json:",omitempty"`
+	By    fleet.Actor
+	Key   string // Idempotency-Key; "" = none
 }
 
 // PolicyPatch is what a request changes of its fleet's drain policy. Nil

@@ -45,7 +45,8 @@ func sameTarget(in Intent, op fleet.Operation) bool {
 
 // givesWay says by which event an operation ends for an intent. A restore gives
 // way to what deletes the VM (design.md section 4.1), and what has not committed
-// a delete gives way to an undrain, which gives intake back in its stead.
+// a delete gives way to an undrain, which gives intake back in its stead. What a
+// webhook asked for and nobody began gives way to what a newer one asks for.
 func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 	switch {
 	case op.Phase == fleet.PhaseRestoring && op.Restore.Event != "":
@@ -54,6 +55,8 @@ func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 		return fleet.EventCancel, in.kind().Deletes()
 	case in.Kind == fleet.KindUndrain && op.Kind.Drains() && op.Delete.IntentAt.IsZero():
 		return fleet.EventCancel, true
+	case in.Newer && op.Phase == fleet.PhaseQueued && op.Kind == fleet.KindRecreate && op.Request.By.From == FromWebhook:
+		return fleet.EventCancel, in.kind() == fleet.KindRecreate
 	default:
 		return "", false
 	}

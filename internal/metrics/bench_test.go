@@ -20,6 +20,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/store"
 )
 
@@ -80,10 +81,7 @@ func endpoint(tb testing.TB) http.Handler {
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	if _, err := New(registry, Options{
 		Fleets: specs, Version: "bench", Clock: wall{}, State: read, Routes: gitlab.Routes(), Providers: []string{"exec"},
-		Events: []string{"pipeline", "push", "tag", "release", "merge", "job", "other"},
-		Results: []string{
-			"accepted", "hint", "ignored", "repeated", "unreadable", "unauthorized", "stale", "too_large", "incomplete", "busy", "failed",
-		},
+		Events: hooks.Events(), Results: hooks.Results(),
 	}); err != nil {
 		tb.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 )
 
 type still time.Time
@@ -26,11 +27,7 @@ func setup(t *testing.T, state State, stateErr error) (*Metrics, *prometheus.Reg
 	m, err := New(registry, Options{
 		Fleets: map[string]fleet.Spec{"gcp": spec}, Version: "test", Clock: still(noon),
 		State:  func(context.Context) (State, error) { return state, stateErr },
-		Routes: []string{"/runners/:id"}, Providers: []string{"exec"},
-		Events: []string{"pipeline", "push", "tag", "release", "merge", "job", "other"},
-		Results: []string{
-			"accepted", "hint", "ignored", "repeated", "unreadable", "unauthorized", "stale", "too_large", "incomplete", "busy", "failed",
-		},
+		Routes: []string{"/runners/:id"}, Providers: []string{"exec"}, Events: hooks.Events(), Results: hooks.Results(),
 	})
 	if err != nil {
 		t.Fatal(err)

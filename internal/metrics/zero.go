@@ -85,6 +85,11 @@ func (m *Metrics) zero(o Options) {
 			m.deliveries.WithLabelValues(event, result)
 		}
 	}
+	for _, event := range o.Events {
+		for _, result := range o.Results {
+			m.deliveries.WithLabelValues(event, result)
+		}
+	}
 	for _, provider := range o.Providers {
 		for _, call := range calls() {
 			for _, code := range providerCodes() {

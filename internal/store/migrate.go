@@ -12,9 +12,12 @@ import (
 //go:embed schema/001_truth.sql
 var truth string
 
+//go:embed schema/002_deliveries.sql
+var deliveries string
+
 // migrations bring the tables from version i to i+1. Only ever append: files
 // in the field have run the earlier ones.
-var migrations = []string{truth}
+var migrations = []string{truth, deliveries}
 
 // applicationID marks the file as ours ("Slce"; sqlite.org/pragma.html#pragma_application_id).
 const applicationID = 0x536c6365

@@ -13,6 +13,7 @@ import (
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
+	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
 )
 
@@ -29,7 +30,7 @@ func series(t *testing.T) map[string][]map[string]string {
 	_, err := metrics.New(registry, metrics.Options{
 		Fleets: map[string]fleet.Spec{"lab": {Name: "lab", VMs: []string{"runner-01"}}}, Version: "test", Clock: stillClock{},
 		State:  func(context.Context) (metrics.State, error) { return metrics.State{}, nil },
-		Routes: gitlab.Routes(), Providers: []string{"exec"}, Events: webhookEvents, Results: webhookResults,
+		Routes: gitlab.Routes(), Providers: []string{"exec"}, Events: hooks.Events(), Results: hooks.Results(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,14 +57,6 @@ func series(t *testing.T) map[string][]map[string]string {
 	}
 	return all
 }
-
-// The words that webhook deliveries are counted by (package hooks).
-var (
-	webhookEvents  = []string{"pipeline", "push", "tag", "release", "merge", "job", "other"}
-	webhookResults = []string{
-		"accepted", "hint", "ignored", "repeated", "unreadable", "unauthorized", "stale", "too_large", "incomplete", "busy", "failed",
-	}
-)
 
 var (
 	selector = regexp.MustCompile(`\b((?:sluice|process)_[a-z_]+)(\{[^}]*\})?`)

@@ -34,6 +34,17 @@ func (choreArgs) Kind() string { return "vm_chore" }
 // InsertOpts makes the job the only live one of its chore.
 func (choreArgs) InsertOpts() river.InsertOpts { return oneLive() }
 
+// deliveryArgs is the job "look at this webhook delivery".
+type deliveryArgs struct {
+	Delivery string `json:"delivery_id"`
+}
+
+// Kind names the job. It is stored: it must never change.
+func (deliveryArgs) Kind() string { return "webhook_delivery" }
+
+// InsertOpts makes the job the only live one of its delivery.
+func (deliveryArgs) InsertOpts() river.InsertOpts { return oneLive() }
+
 // sweepArgs is the job "look whether a wake-up was lost".
 type sweepArgs struct{}
 
@@ -81,6 +92,20 @@ func (w *choreWorker) Work(ctx context.Context, job *river.Job[choreArgs]) error
 		return river.JobSnooze(notOurs)
 	}
 	return w.queue.attempt(ctx, about, w.queue.Looker.LookChore)
+}
+
+type deliveryWorker struct {
+	river.WorkerDefaults[deliveryArgs]
+	queue *Queue
+}
+
+// Work is one attempt at a delivery. A command alone works none: they are the
+// server's.
+func (w *deliveryWorker) Work(ctx context.Context, job *river.Job[deliveryArgs]) error {
+	if w.queue.Deliveries == nil {
+		return river.JobSnooze(notOurs)
+	}
+	return w.queue.attempt(ctx, subject{"delivery", job.Args.Delivery}, w.queue.Deliveries.LookDelivery)
 }
 
 // soon retries what was cut off in the middle: by a panic of River's own, or

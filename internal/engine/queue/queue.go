@@ -56,10 +56,17 @@ type Looker interface {
 	Sweep(ctx context.Context) error
 }
 
+// DeliveryLooker does the work of webhook deliveries.
+type DeliveryLooker interface {
+	// LookDelivery is to a delivery what Look is to an operation.
+	LookDelivery(ctx context.Context, delivery string) (wait time.Duration, done bool, err error)
+}
+
 // Source lists what has to be looked at.
 type Source interface {
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)
 	UnfinishedChores(ctx context.Context) ([]fleet.Chore, error)
+	PendingDeliveries(ctx context.Context) ([]string, error)
 }
 
 // Clock tells the time.
@@ -73,8 +80,10 @@ type Options struct {
 	DB     *sql.DB // the store's own SQLite file
 	Source Source
 	Looker Looker
-	Clock  Clock
-	Log    *slog.Logger
+	// Deliveries may be set like Looker; nil = deliveries stand still.
+	Deliveries DeliveryLooker
+	Clock      Clock
+	Log        *slog.Logger
 	// Only says which operations to work, with their chores; nil = all, and the
 	// engine's own sweep too. Whoever gives it works alone, beside unfinished
 	// operations of others that stay as they are.
@@ -106,6 +115,7 @@ func New(ctx context.Context, o Options) (*Queue, error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &operationWorker{queue: q})
 	river.AddWorker(workers, &choreWorker{queue: q})
+	river.AddWorker(workers, &deliveryWorker{queue: q})
 	river.AddWorker(workers, &sweepWorker{queue: q})
 	q.client, err = river.NewClient(driver, &river.Config{
 		ID:                          clientID,

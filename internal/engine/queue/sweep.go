@@ -56,7 +56,11 @@ func (q *Queue) unfinished(ctx context.Context) ([]river.InsertManyParams, error
 	if err != nil {
 		return nil, err
 	}
-	jobs := make([]river.InsertManyParams, 0, len(ops)+len(chores))
+	deliveries, err := q.Source.PendingDeliveries(ctx)
+	if err != nil {
+		return nil, err
+	}
+	jobs := make([]river.InsertManyParams, 0, len(ops)+len(chores)+len(deliveries))
 	for i := range ops {
 		if q.Only == nil || q.Only(ops[i].ID) {
 			jobs = append(jobs, river.InsertManyParams{Args: operationArgs{Operation: ops[i].ID}})
@@ -68,6 +72,11 @@ func (q *Queue) unfinished(ctx context.Context) ([]river.InsertManyParams, error
 				q.desk.adopt(subject{"chore", chores[i].ID})
 			}
 			jobs = append(jobs, river.InsertManyParams{Args: choreArgs{Chore: chores[i].ID}})
+		}
+	}
+	for _, id := range deliveries {
+		if q.Deliveries != nil {
+			jobs = append(jobs, river.InsertManyParams{Args: deliveryArgs{Delivery: id}})
 		}
 	}
 	return jobs, nil

@@ -35,6 +35,11 @@ func (q *Queue) WakeChore(ctx context.Context, chore string) error {
 	return q.wake(ctx, about, choreArgs{Chore: chore})
 }
 
+// WakeDelivery does the same for a webhook delivery.
+func (q *Queue) WakeDelivery(ctx context.Context, delivery string) error {
+	return q.wake(ctx, subject{"delivery", delivery}, deliveryArgs{Delivery: delivery})
+}
+
 func (q *Queue) wake(ctx context.Context, about subject, args river.JobArgs) error {
 	for range gapTries {
 		if q.desk.poke(about) {
