@@ -38,7 +38,6 @@ func TestADrainThatOverrunsReachesTheWebhookOfAlertmanager(t *testing.T) {
 	await(t, "a scrape before the drain", func() bool {
 		return query(t, prometheus, `sluice_drains_in_progress{job="sluice", fleet="lab"} == 0`) > 0
 	})
-	await(t, "the rules to be evaluated", func() bool { return query(t, prometheus, `prometheus_rule_group_last_duration_seconds`) >= 0 })
 	if told := pager.told(); len(told) != 0 {
 		t.Fatalf("alerts before anything happened: %v", told)
 	}
@@ -58,9 +57,6 @@ func TestADrainThatOverrunsReachesTheWebhookOfAlertmanager(t *testing.T) {
 	}
 	if told := pager.told(); len(told) != 2 {
 		t.Errorf("other alerts came too: %v", told)
-	}
-	if left := query(t, prometheus, `count({__name__=~"sluice_.+"})`); left < 1 {
-		t.Errorf("Prometheus has %d series of Sluice", left)
 	}
 }
 
