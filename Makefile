@@ -10,7 +10,7 @@ VCS     := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 BUILD   := CGO_ENABLED=0 $(GO) build $(VCS) -trimpath
 
 .PHONY: build demo test test-fast race product lint vet shell sudoers generate in-step \
-	bench component e2e e2e-up e2e-down tools setup clean help
+	alerts bench component e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
 	$(BUILD) -o bin/sluice ./server
@@ -35,7 +35,7 @@ lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 
 vet: ## go vet, the code behind build tags too (2 min)
 	$(GO) vet $(VCS) ./...
-	$(GO) vet $(VCS) -tags e2e,component ./test/...
+	$(GO) vet $(VCS) -tags e2e,component,alerts ./test/...
 
 shell: ## shellcheck over every shell script (1 min)
 	@.ci/shell
@@ -48,6 +48,9 @@ generate: ## make generated files anew (2 min)
 
 in-step: ## generated files are what generate makes (2 min)
 	@.ci/in-step
+
+alerts: ## alert rules by promtool; a drain that overruns before a real Prometheus and Alertmanager (2 min)
+	@.ci/go-test alerts -tags alerts -count=1 -timeout 10m ./test/alerts
 
 bench: ## print the numbers of the design's table (10 min; the end-to-end ones need root)
 	@.ci/bench

@@ -13,6 +13,7 @@ type journal interface {
 	control.Store
 	Unfinished(ctx context.Context) ([]fleet.Operation, error)
 	LastFact(ctx context.Context) (int64, error)
+	Census(ctx context.Context) ([]fleet.VM, error)
 	Deliveries(ctx context.Context, f fleet.DeliveryFilter) ([]fleet.Delivery, error)
 	LastDelivery(ctx context.Context, project int64) (time.Time, error)
 	Known(ctx context.Context, ref fleet.Ref, instance string) ([]string, error)
@@ -75,6 +76,9 @@ func (blank) Chores(context.Context, string) ([]fleet.Chore, error) { return nil
 
 // Unfinished lists nothing.
 func (blank) Unfinished(context.Context) ([]fleet.Operation, error) { return nil, nil }
+
+// Census counts nobody.
+func (blank) Census(context.Context) ([]fleet.VM, error) { return nil, nil }
 
 // Deliveries lists nothing.
 func (blank) Deliveries(context.Context, fleet.DeliveryFilter) ([]fleet.Delivery, error) {

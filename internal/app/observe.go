@@ -7,7 +7,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
-	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
 	"gitlab.com/sluice-runners/sluice/internal/hooks"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
@@ -36,13 +35,6 @@ func (a *App) state(ctx context.Context) (metrics.State, error) {
 	if err != nil {
 		return metrics.State{}, err
 	}
-	var vms []fleet.VM
-	for name := range a.specs {
-		rows, err := a.journal.VMs(ctx, name)
-		if err != nil {
-			return metrics.State{}, err
-		}
-		vms = append(vms, rows...)
-	}
-	return metrics.State{Unfinished: ops, VMs: vms}, nil
+	vms, err := a.journal.Census(ctx)
+	return metrics.State{Unfinished: ops, VMs: vms}, err
 }

@@ -10,7 +10,7 @@ import (
 // drained ends the drain with a proof, or with nothing to drain.
 func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot) (outcome, error) {
 	state := &w.op.Drain
-	state.Verdict, state.VerdictAt = d.Verdict, w.now()
+	state.Verdict, state.VerdictAt, state.Disagreed = d.Verdict, w.now(), d.Disagreement()
 	w.fact(fleet.FactNote, "drained: %s", d.Reason)
 	w.ofRow(d.Row)
 	if s != nil && s.Host != nil {

@@ -161,6 +161,8 @@ func TestAnOrphanIsFoundAndReportedOnce(t *testing.T) {
 	w.Run(90 * time.Second)
 	if op := w.Op(id); op.Phase != fleet.PhaseSucceeded {
 		t.Fatalf("%s: an orphan must not hold the drain up\n%s", op.Phase, w.Story())
+	} else if op.Drain.Disagreed != fleet.DisagreedGitLab {
+		t.Errorf("GitLab contradicted the exit, and the row says %q", op.Drain.Disagreed)
 	}
 	w.ClearOrphans("a")
 	w.Run(time.Hour)

@@ -84,6 +84,6 @@ func (w *work) proofLost(why string) (outcome, error) {
 	w.fact(fleet.FactWarning, "the delete did not happen: %s; the drain starts again", why)
 	d := &w.op.Drain
 	d.Verdict, d.VerdictAt, d.ExitSeenAt, d.LeftoversSince = "", time.Time{}, time.Time{}, time.Time{}
-	d.Waiver, d.Proof = nil, nil
+	d.Waiver, d.Proof, d.Disagreed = nil, nil, ""
 	return move(fleet.EventProofLost)
 }

@@ -123,6 +123,7 @@ type DrainState struct {
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
 	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
 	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
+	Disagreed        Disagreement `json:"disagreed,omitempty"`     // which witness contradicted the verdict
 }
 
 // Waiver lets a delete go on without a proof: which row, who, when.

@@ -47,12 +47,13 @@ type Metrics struct {
 	provider      *prometheus.CounterVec
 	refusals      *prometheus.CounterVec
 	deliveries    *prometheus.CounterVec
+	disagreements *prometheus.CounterVec
 	reconciled    prometheus.Gauge
 }
 
 // drainBuckets have an edge exactly at the default cap of 600 s and one just
 // over it (facts/ecosystem.md section 4).
-var drainBuckets = []float64{5, 15, 30, 60, 120, 180, 300, 420, 540, 600, 660, 900}
+var drainBuckets = []float64{5, 30, 60, 120, 180, 300, 540, 600, 660, 900}
 
 var phaseBuckets = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 
@@ -61,7 +62,7 @@ func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
 		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
-		m.gitlab, m.provider, m.refusals, m.deliveries, m.reconciled, buildInfo(o.Version), caps(o.Fleets), newPresent(o),
+		m.gitlab, m.provider, m.refusals, m.deliveries, m.disagreements, m.reconciled, buildInfo(o.Version), caps(o.Fleets), gates(o.Fleets), newPresent(o),
 	}
 	for _, c := range collectors {
 		if err := registerer.Register(c); err != nil {
@@ -84,6 +85,7 @@ func build() *Metrics {
 		provider:      counter("provider_requests_total", "Calls to the provider by result; code ok, or the kind of failure.", "provider", "call", "code"),
 		refusals:      counter("access_refusals_total", "Requests that were refused because of who sent them, by reason (docs/access.md).", "reason"),
 		deliveries:    counter("webhook_deliveries_total", "Webhook deliveries by kind of event and by what became of them; the event of one that was not let in is what it claimed to be.", "event", "result"),
+		disagreements: counter("evidence_disagreements_total", "Times that one witness of a drain contradicted another, by which did.", "kind"),
 		reconciled: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "reconcile_last_success_timestamp_seconds",
 			Help: "When the periodic look at everything last succeeded; 0 = not since the start.",
@@ -106,9 +108,20 @@ func buildInfo(version string) prometheus.Collector {
 }
 
 func caps(fleets map[string]fleet.Spec) prometheus.Collector {
-	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "drain_cap_seconds", Help: "The fleet's cap on drains, as configured."}, []string{"fleet"})
-	for name, spec := range fleets {
-		g.WithLabelValues(name).Set(spec.Drain.Cap.Seconds())
+	return configured(fleets, "drain_cap_seconds", "The fleet's cap on drains, as configured.",
+		func(spec fleet.Spec) time.Duration { return spec.Drain.Cap })
+}
+
+func gates(fleets map[string]fleet.Spec) prometheus.Collector {
+	return configured(fleets, "gate_online_seconds", "How long a new VM of the fleet may take to serve, as configured.",
+		func(spec fleet.Spec) time.Duration { return spec.GateOnline })
+}
+
+// configured exports a limit of each fleet, so that alerts need no constant.
+func configured(fleets map[string]fleet.Spec, name, help string, limit func(fleet.Spec) time.Duration) prometheus.Collector {
+	g := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help}, []string{"fleet"})
+	for of, spec := range fleets {
+		g.WithLabelValues(of).Set(limit(spec).Seconds())
 	}
 	return g
 }

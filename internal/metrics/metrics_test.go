@@ -23,7 +23,7 @@ var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 func setup(t *testing.T, state State, stateErr error) (*Metrics, *prometheus.Registry) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
-	spec := fleet.Spec{Name: "gcp", VMs: []string{"a", "b", "c"}, Drain: fleet.DefaultDrainPolicy()}
+	spec := fleet.Spec{Name: "gcp", VMs: []string{"a", "b", "c"}, Drain: fleet.DefaultDrainPolicy(), GateOnline: 2 * time.Minute}
 	m, err := New(registry, Options{
 		Fleets: map[string]fleet.Spec{"gcp": spec}, Version: "test", Clock: still(noon),
 		State:  func(context.Context) (State, error) { return state, stateErr },

@@ -19,8 +19,14 @@ func (m *Metrics) OperationMoved(before, after *fleet.Operation) {
 	if !before.Drain.Overran && after.Drain.Overran {
 		m.overruns.WithLabelValues(after.Fleet, string(after.Request.Policy.OnOverrun)).Inc()
 	}
+	if how := after.Drain.Disagreed; how != "" && how != before.Drain.Disagreed {
+		m.disagreements.WithLabelValues(string(how)).Inc()
+	}
 	if before.Phase == after.Phase {
 		return
+	}
+	if before.Phase == fleet.PhaseDeleting && after.Phase == fleet.PhaseDraining {
+		m.disagreements.WithLabelValues(disagreedProofLost).Inc()
 	}
 	m.phaseDuration.WithLabelValues(string(before.Phase)).Observe(since(before.PhaseSince, after))
 	if before.Phase == fleet.PhaseDraining && !after.Drain.StoppedAt.IsZero() {
@@ -47,7 +53,7 @@ func outcome(op *fleet.Operation) string {
 	switch op.Drain.Verdict {
 	case fleet.VerdictOff, fleet.VerdictAbsent, fleet.VerdictNever:
 		return outcomeGone
-	case fleet.VerdictDirty, fleet.VerdictOverrun, fleet.VerdictUnreachable, fleet.VerdictUnproven:
+	case fleet.VerdictDirty, fleet.VerdictOverrun, fleet.VerdictUnreachable, fleet.VerdictUnproven, fleet.VerdictSkipped:
 		return string(op.Drain.Verdict)
 	default:
 		return string(fleet.VerdictDrained)

@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
 // scrapeLimit bounds the read of the store behind a scrape.
@@ -16,44 +14,70 @@ const scrapeLimit = 5 * time.Second
 // scrape: nothing to keep in step, and right after a restart too.
 type present struct {
 	Options
-	drains, oldest, vms *prometheus.Desc
+	vms    *prometheus.Desc
+	gauges []presentGauge
+}
+
+// presentGauge is one number for each fleet.
+type presentGauge struct {
+	desc *prometheus.Desc
+	of   func(*ages) float64
 }
 
 func newPresent(o Options) *present {
 	describe := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName(namespace, "", name), help, labels, nil)
 	}
+	number := func(name, help string, of func(*ages) float64) presentGauge {
+		return presentGauge{describe(name, help, "fleet"), of}
+	}
 	return &present{
 		Options: o,
-		drains:  describe("drains_in_progress", "Drains that wait for a job now.", "fleet"),
-		oldest:  describe("drain_oldest_age_seconds", "Since when intake has been stopped for the oldest drain in progress; 0 = none.", "fleet"),
 		vms:     describe("vms", "VMs by state.", "fleet", "state"),
+		gauges: []presentGauge{
+			number("drains_in_progress", "Drains that wait for a job now.",
+				func(a *ages) float64 { return float64(a.drains) }),
+			number("drain_oldest_age_seconds", "Since when intake has been stopped for the oldest drain in progress; 0 = none.",
+				func(a *ages) float64 { return a.drain.Seconds() }),
+			number("drain_overdue_seconds", "By how much the drain in progress that is latest has passed its own deadline; 0 = none has.",
+				func(a *ages) float64 { return a.overdue.Seconds() }),
+			number("operations_overrun", "Unfinished operations whose drain passed its cap with a job running.",
+				func(a *ages) float64 { return float64(a.overran) }),
+			number("restore_oldest_age_seconds", "For how long the oldest restore in progress has been giving intake back; 0 = none.",
+				func(a *ages) float64 { return a.restore.Seconds() }),
+			number("recreate_oldest_gap_seconds", "For how long the VM that is longest gone has been deleted by a recreate and is not back; 0 = none.",
+				func(a *ages) float64 { return a.gap.Seconds() }),
+		},
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (p *present) Describe(out chan<- *prometheus.Desc) {
-	out <- p.drains
-	out <- p.oldest
 	out <- p.vms
+	for _, g := range p.gauges {
+		out <- g.desc
+	}
 }
 
-// Collect implements prometheus.Collector. If the store cannot be read, the
-// three gauges are missing from the scrape: unknown is not zero.
+// Collect implements prometheus.Collector. If the store cannot be read, these
+// gauges are missing from the scrape: unknown is not zero.
 func (p *present) Collect(out chan<- prometheus.Metric) {
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeLimit)
 	defer cancel()
 	state, err := p.State(ctx)
 	if err != nil {
-		out <- prometheus.NewInvalidMetric(p.drains, err)
+		out <- prometheus.NewInvalidMetric(p.vms, err)
 		return
 	}
+	seen := byFleet(state)
 	now := p.Clock.Now()
 	for name, spec := range p.Fleets {
-		drains, oldest := draining(state.Unfinished, name, now)
-		out <- gauge(p.drains, float64(drains), name)
-		out <- gauge(p.oldest, oldest.Seconds(), name)
-		for word, n := range countStates(spec, state) {
+		of := seen[name]
+		current := agesOf(of.unfinished, now)
+		for _, g := range p.gauges {
+			out <- gauge(g.desc, g.of(current), name)
+		}
+		for word, n := range countStates(spec.VMs, of) {
 			out <- gauge(p.vms, float64(n), name, string(word))
 		}
 	}
@@ -61,42 +85,4 @@ func (p *present) Collect(out chan<- prometheus.Metric) {
 
 func gauge(desc *prometheus.Desc, value float64, labels ...string) prometheus.Metric {
 	return prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-}
-
-func draining(ops []fleet.Operation, fleetName string, now time.Time) (n int, oldest time.Duration) {
-	for i := range ops {
-		op := &ops[i]
-		if op.Fleet != fleetName || op.Phase != fleet.PhaseDraining {
-			continue
-		}
-		n++
-		if at := op.Drain.StoppedAt; !at.IsZero() {
-			oldest = max(oldest, now.Sub(at))
-		}
-	}
-	return n, oldest
-}
-
-// countStates counts the fleet's members; one that has no row yet serves.
-func countStates(spec fleet.Spec, state State) map[fleet.State]int {
-	counts := map[fleet.State]int{}
-	for _, word := range fleet.States() {
-		counts[word] = 0
-	}
-	rows := map[string]fleet.VM{}
-	for _, vm := range state.VMs {
-		if vm.Fleet == spec.Name {
-			rows[vm.VM] = vm
-		}
-	}
-	ops := map[string]*fleet.Operation{}
-	for i := range state.Unfinished {
-		if op := &state.Unfinished[i]; op.Fleet == spec.Name {
-			ops[op.VM] = op
-		}
-	}
-	for _, name := range spec.VMs {
-		counts[fleet.StateOf(rows[name], ops[name])]++
-	}
-	return counts
 }

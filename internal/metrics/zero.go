@@ -10,11 +10,36 @@ const (
 	outcomeRestored = "restored" // intake was given back, or the operation ended otherwise
 )
 
+// disagreedProofLost: what was proven did not hold at the last look before the
+// delete. The other kinds are fleet.Disagreements.
+const disagreedProofLost = "proof_lost"
+
 func outcomes() []string {
 	return []string{
 		string(fleet.VerdictDrained), string(fleet.VerdictDirty), string(fleet.VerdictOverrun),
-		string(fleet.VerdictUnreachable), string(fleet.VerdictUnproven), outcomeGone, outcomeRestored,
+		string(fleet.VerdictUnreachable), string(fleet.VerdictUnproven), string(fleet.VerdictSkipped),
+		outcomeGone, outcomeRestored,
 	}
+}
+
+// gitlabCodes are what GitLab answers with or is seen not to: the codes of
+// facts/gitlab.md section 1.8, "error" for no answer, "paused" where Sluice
+// waits out a rate limit.
+func gitlabCodes() []string {
+	return []string{"200", "204", "401", "403", "404", "429", "500", "501", "502", "503", codeError, "paused"}
+}
+
+// providerCodes are the failures that the provider's contract names
+// (engine.Machines), and ok.
+func providerCodes() []string {
+	codes := []string{codeOK}
+	for _, code := range []fleet.Code{
+		fleet.CodeStockout, fleet.CodeQuota, fleet.CodeUnavailable, fleet.CodeRateLimited, fleet.CodeConflict,
+		fleet.CodeImageMissing, fleet.CodeInvalid, fleet.CodeForbidden,
+	} {
+		codes = append(codes, string(code))
+	}
+	return codes
 }
 
 // calls are the calls to a provider that are counted (engine.Machines).
@@ -46,9 +71,19 @@ func (m *Metrics) zero(o Options) {
 			m.phaseDuration.WithLabelValues(string(phase))
 		}
 	}
+	m.disagreements.WithLabelValues(disagreedProofLost)
+	for _, kind := range fleet.Disagreements() {
+		m.disagreements.WithLabelValues(string(kind))
+	}
 	for _, route := range o.Routes {
-		m.gitlab.WithLabelValues(route, "200")
-		m.gitlab.WithLabelValues(route, codeError)
+		for _, code := range gitlabCodes() {
+			m.gitlab.WithLabelValues(route, code)
+		}
+	}
+	for _, event := range o.Events {
+		for _, result := range o.Results {
+			m.deliveries.WithLabelValues(event, result)
+		}
 	}
 	for _, reason := range o.Refusals {
 		m.refusals.WithLabelValues(reason)
@@ -60,8 +95,9 @@ func (m *Metrics) zero(o Options) {
 	}
 	for _, provider := range o.Providers {
 		for _, call := range calls() {
-			m.provider.WithLabelValues(provider, call, codeOK)
-			m.provider.WithLabelValues(provider, call, string(fleet.CodeUnavailable))
+			for _, code := range providerCodes() {
+				m.provider.WithLabelValues(provider, call, code)
+			}
 		}
 	}
 }
