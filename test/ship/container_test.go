@@ -59,6 +59,7 @@ func (c *container) start() *container {
 	t.Helper()
 	c.dir = t.TempDir()
 	c.id = "sluice-" + filepath.Base(filepath.Dir(c.dir)) + "-" + filepath.Base(c.dir)
+	images(t)
 	work := must(t, "buildah", "from", "--arch", "amd64", names[c.target])
 	t.Cleanup(func() { must(t, "buildah", "rm", work) })
 	c.bundle(must(t, "buildah", "mount", work))
@@ -107,7 +108,7 @@ func (c *container) await(text string) string {
 
 // bundle writes the OCI runtime configuration.
 func (c *container) bundle(rootfs string) {
-	image := layouts[c.target].images["linux/amd64"].Config
+	image := images(c.t)[c.target].images["linux/amd64"].Config
 	args := c.args
 	if len(image.Entrypoint) > 0 {
 		args = append(image.Entrypoint[:1:1], args...)

@@ -19,7 +19,7 @@ var machine = map[string]elf.Machine{"linux/amd64": elf.EM_X86_64, "linux/arm64"
 
 // each runs a test for both targets and both architectures.
 func each(t *testing.T, test func(t *testing.T, target, platform string, image *rootfs)) {
-	for target, layout := range layouts {
+	for target, layout := range images(t) {
 		if got := slices.Sorted(maps.Keys(layout.images)); !slices.Equal(got, slices.Sorted(maps.Keys(machine))) {
 			t.Errorf("%s is built for %q", target, got)
 		}

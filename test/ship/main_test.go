@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -20,54 +21,59 @@ const (
 	version = "0.0.0-test"
 )
 
-// layouts are the two images as OCI layouts, by target.
-var layouts = map[string]*layout{}
-
-// names are their names in the storage of this run.
+// names are the images' names in the storage of this run.
 var names = map[string]string{"server": image + ":" + version, "ci": image + "/ci:" + version}
 
+// storage is a directory that goes with the run.
+var storage string
+
 func TestMain(m *testing.M) {
-	os.Exit(withImages(m))
+	os.Exit(withStorage(m))
 }
 
-// withImages builds the images into a storage of their own, which goes with the run.
-func withImages(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "sluice-ship-")
-	if err != nil {
-		return complain(err)
+func withStorage(m *testing.M) int {
+	var err error
+	if storage, err = os.MkdirTemp("", "sluice-ship-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
 	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	if err := build(dir); err != nil {
-		return complain(err)
-	}
+	defer func() { _ = os.RemoveAll(storage) }()
 	return m.Run()
 }
 
-func complain(err error) int {
-	fmt.Fprintln(os.Stderr, "the images cannot be built:", err)
-	return 1
+var buildOnce = sync.OnceValues(func() (map[string]*layout, error) { return build(storage) })
+
+// images are the two images as OCI layouts, by target; built at the first call.
+func images(t *testing.T) map[string]*layout {
+	t.Helper()
+	layouts, err := buildOnce()
+	if err != nil {
+		t.Fatalf("the images cannot be built: %v", err)
+	}
+	return layouts
 }
 
-func build(dir string) error {
+func build(dir string) (map[string]*layout, error) {
 	context, err := filepath.Abs(root + "/dist/image")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := os.Stat(context); err != nil {
-		return fmt.Errorf("there is no build context (%w): run `make ship`", err)
+		return nil, fmt.Errorf("there is no build context (%w): run `make ship`", err)
 	}
 	if err := newStorage(dir); err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := tool(root+"/deploy/docker/build", context, image, version); err != nil {
-		return err
+		return nil, err
 	}
+	layouts := map[string]*layout{}
 	for target, name := range names {
 		if layouts[target], err = export(name, filepath.Join(dir, target)); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return layouts, nil
 }
 
 // newStorage points buildah at an empty storage under dir.

@@ -148,7 +148,7 @@ func project(t *testing.T) string {
 func jobs(t *testing.T, program, dir string, args ...string) []string {
 	t.Helper()
 	// What it says about itself goes before the list.
-	out := must(t, program, append([]string{"--cwd", dir, "--list-json"}, args...)...)
+	out := must(t, "sh", append([]string{"-c", `cd "$1" && shift && exec "$@"`, "sh", dir, program, "--list-json"}, args...)...)
 	var listed []struct {
 		Name string `json:"name"`
 		When string `json:"when"`

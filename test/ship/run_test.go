@@ -115,6 +115,10 @@ func TestImageReplacesTheVMsOfTheDemo(t *testing.T) {
 	if status != 0 {
 		t.Errorf("exit %d:\n%s\n%s", status, out, log)
 	}
+	without := &container{t: t, target: "server", args: []string{"demo", "--once"}}
+	if out, log, status := without.run(); status == 0 || !strings.Contains(log, "sed") || !strings.Contains(log, "sluice/ci") {
+		t.Errorf("without sed: exit %d:\n%s\n%s", status, out, log)
+	}
 }
 
 func TestImageTrustsTheCARootsAtTheirPlace(t *testing.T) {
