@@ -9,11 +9,23 @@ LINT_VERSION := v2.15.0
 VCS     := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 BUILD   := CGO_ENABLED=0 $(GO) build $(VCS) -trimpath
 
-.PHONY: build demo test test-fast race product lint vet shell sudoers generate in-step \
-	alerts bench component e2e e2e-up e2e-down tools setup clean help
+VERSION ?= dev
+IMAGE   ?= localhost/sluice
+RELEASE := CGO_ENABLED=0 GOOS=linux $(GO) build $(VCS) -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
+
+.PHONY: build dist image demo test test-fast race product lint vet shell sudoers generate in-step \
+	alerts bench component ship e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
 	$(BUILD) -o bin/sluice ./server
+
+dist: ## dist/sluice-linux-amd64 and -arm64, stripped, VERSION inside (3 min)
+	GOARCH=amd64 $(RELEASE) -o dist/sluice-linux-amd64 ./server
+	GOARCH=arm64 $(RELEASE) -o dist/sluice-linux-arm64 ./server
+
+image: dist ## container images for both architectures, by buildah, on Debian as root (1 min)
+	deploy/docker/assemble dist dist/image
+	deploy/docker/build dist/image $(IMAGE) $(VERSION)
 
 demo: build ## replace four busy simulated VMs, and count the jobs that were cut (1 min)
 	bin/sluice demo --once
@@ -35,7 +47,7 @@ lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 
 vet: ## go vet, the code behind build tags too (2 min)
 	$(GO) vet $(VCS) ./...
-	$(GO) vet $(VCS) -tags e2e,component,alerts ./test/...
+	$(GO) vet $(VCS) -tags e2e,component,alerts,ship ./test/...
 
 shell: ## shellcheck over every shell script (1 min)
 	@.ci/shell
@@ -58,6 +70,10 @@ bench: ## print the numbers of the design's table (10 min; the end-to-end ones n
 component: ## the CI/CD component in real pipelines of gitlab-ci-local, against a simulated fleet (5 min)
 	@.ci/component-tool
 	@.ci/go-test component -tags component -count=1 -timeout 15m ./test/component/...
+ship: dist ## images built and run, unit, pipeline, what Kubernetes reads; Debian, root (4 min)
+	deploy/docker/assemble dist dist/image
+	@.ci/go-test ship -tags ship -count=1 -timeout 20m ./test/ship
+	@.ci/go-test -C test/ship/kustomize ship-kustomize -count=1 ./...
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)
 	$(GO) run $(VCS) ./test/e2e/cmd/e2e setup

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+	_ "time/tzdata" // zones by name, also where the host or the image has none
 
 	"gitlab.com/sluice-runners/sluice/internal/cli"
 )

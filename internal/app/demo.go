@@ -18,6 +18,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
 	"gitlab.com/sluice-runners/sluice/internal/runnerhost"
 	"gitlab.com/sluice-runners/sluice/internal/sim"
+	"gitlab.com/sluice-runners/sluice/internal/sim/simhost"
 )
 
 // busyLimit is how long the world may take until every VM runs a job.
@@ -57,6 +58,10 @@ type Account struct {
 // OpenDemo starts the world and Sluice on it, and waits until every VM runs a
 // job. The journal lies in a directory that Close removes.
 func OpenDemo(ctx context.Context, o DemoOptions) (*Demo, error) {
+	if lacking := simhost.Lacking(); len(lacking) > 0 {
+		return nil, fleet.Errorf(fleet.CodeUnavailable, "the demo's simulated hosts run %s, and this machine has none", strings.Join(lacking, ", ")).
+			WithHint("install them, or use the image with a shell (sluice/ci)")
+	}
 	dir, err := os.MkdirTemp("", "sluice-demo-")
 	if err != nil {
 		return nil, fleet.Errorf(fleet.CodeUnavailable, "the demo needs a directory for its journal: %w", err).WithHint("set TMPDIR")

@@ -12,6 +12,18 @@ import (
 // real processes, with files of the simulated disk given on standard input.
 var filters = []string{"sed", "awk", "grep", "cut", "tr", "sort", "uniq", "head", "wc", "sha256sum", "md5sum", "base64", "od", "tail"}
 
+// Lacking lists the filters that this machine has not: without them the simulated
+// hosts answer nothing.
+func Lacking() []string {
+	var names []string
+	for _, name := range filters {
+		if _, err := exec.LookPath(name); err != nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // programFirst are filters whose first operand is a program, unless -e or -f
 // has given one.
 var programFirst = map[string]bool{"sed": true, "awk": true, "grep": true}
