@@ -40,7 +40,8 @@ type machines struct {
 
 func (m machines) List(context.Context) ([]fleet.Instance, error) {
 	return []fleet.Instance{
-		{ID: "1", VM: "a", Address: "a:22", Presence: fleet.PresenceRunning}, {ID: "2", VM: "b", Address: "b:22", Presence: fleet.PresenceRunning},
+		{ID: "1", VM: "a", Address: "a:22", Presence: fleet.PresenceRunning},
+		{ID: "2", VM: "b", Address: "b:22", Presence: fleet.PresenceRunning},
 		{ID: "3", VM: "stranger", Address: "c:22", Presence: fleet.PresenceRunning},
 	}, m.err
 }
