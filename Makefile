@@ -10,7 +10,7 @@ VCS     := $(shell git rev-parse HEAD >/dev/null 2>&1 || echo -buildvcs=false)
 BUILD   := CGO_ENABLED=0 $(GO) build $(VCS) -trimpath
 
 .PHONY: build demo test test-fast race product lint vet shell sudoers generate in-step \
-	bench e2e e2e-up e2e-down tools setup clean help
+	bench fuzz e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
 	$(BUILD) -o bin/sluice ./server
@@ -51,6 +51,9 @@ in-step: ## generated files are what generate makes (2 min)
 
 bench: ## print the numbers of the design's table (10 min; the end-to-end ones need root)
 	@.ci/bench
+
+fuzz: ## every fuzz target for $$FUZZTIME (60s); what fails is kept under testdata/fuzz (a minute each)
+	@.ci/fuzz
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)
 	$(GO) run $(VCS) ./test/e2e/cmd/e2e setup
