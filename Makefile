@@ -14,7 +14,7 @@ IMAGE   ?= localhost/sluice
 RELEASE := CGO_ENABLED=0 GOOS=linux $(GO) build $(VCS) -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
 .PHONY: build dist image demo test test-fast race product lint vet shell sudoers generate in-step \
-	alerts bench component ship e2e e2e-up e2e-down tools setup clean help
+	alerts bench component fuzz ship e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
 	$(BUILD) -o bin/sluice ./server
@@ -70,10 +70,14 @@ bench: ## print the numbers of the design's table (10 min; the end-to-end ones n
 component: ## the CI/CD component in real pipelines of gitlab-ci-local, against a simulated fleet (5 min)
 	@.ci/component-tool
 	@.ci/go-test component -tags component -count=1 -timeout 15m ./test/component/...
+
 ship: dist ## images built and run, unit, pipeline, what Kubernetes reads; Debian, root (4 min)
 	deploy/docker/assemble dist dist/image
 	@.ci/go-test ship -tags ship -count=1 -timeout 20m ./test/ship
 	@.ci/go-test -C test/ship/kustomize ship-kustomize -count=1 ./...
+
+fuzz: ## every fuzz target for $$FUZZTIME (60s); what fails is kept under testdata/fuzz (a minute each)
+	@.ci/fuzz
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)
 	$(GO) run $(VCS) ./test/e2e/cmd/e2e setup

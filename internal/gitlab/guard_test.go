@@ -116,6 +116,7 @@ func TestOfTheClientsWholeRouteTableOnlyTheseCallsPass(t *testing.T) {
 		"GET /api/v4/metadata",
 		"GET /api/v4/personal_access_tokens/self",
 		"GET /api/v4/projects/7/jobs/7",
+		"GET /api/v4/projects/7/hooks", // reads; who makes and changes them is a person
 		"GET /api/v4/projects/7/jobs/7/trace",
 		"GET /api/v4/runners/7",
 		"GET /api/v4/runners/7/jobs",
@@ -142,6 +143,13 @@ func TestWhatTheClientHasNoRouteForPassesOnlyAsListed(t *testing.T) {
 		{"DELETE", "/api/v4/runners/managers", managerJSON, true},
 		{"GET", "/api/v4/runners/7/jobs?system_id=s_a&status=running&per_page=100&page=2", "", true},
 		{"", "/api/v4/runners/7", "", true}, // Go's way to say GET
+		{"GET", "/api/v4/projects/42/hooks?per_page=100", "", true},
+		{"GET", "/api/v4/projects/42/hooks/5/events?per_page=20", "", true},
+
+		{"POST", "/api/v4/projects/42/hooks", "", false},
+		{"POST", "/api/v4/projects/42/hooks/5/events/9/resend", "", false},
+		{"POST", "/api/v4/projects/42/hooks/5/test/push_events", "", false},
+		{"DELETE", "/api/v4/projects/42/hooks/5", "", false},
 
 		{"DELETE", "/api/v4/runners/managers", "", false},
 		{"DELETE", "/api/v4/runners/managers", `{"token":"glrt-x"}`, false},
