@@ -24,7 +24,7 @@ import (
 const vm = "runner-01"
 
 // lifeLimit is when a child counts as stuck.
-const lifeLimit = 45 * time.Second
+const lifeLimit = 2 * time.Minute
 
 // world is one simulated VM with a running job, and the journal of a Sluice
 // that lives and dies in processes of its own.
@@ -35,6 +35,7 @@ type world struct {
 	job  int64
 	sees *store.Store
 	free *atomic.Bool // the job may end
+	stay atomic.Bool  // not before this life ends: it is to die in the wait for that
 }
 
 // newWorld makes a world whose job ends when the operation has come as far as
@@ -89,7 +90,7 @@ func (w *world) letTheJobEnd(mayEnd func(*fleet.Operation) bool) {
 			case <-ticker.C:
 			}
 			ops, err := w.sees.Operations(ctx, control.Filter{Limit: 1})
-			if err == nil && len(ops) == 1 && mayEnd(&ops[0]) {
+			if err == nil && len(ops) == 1 && mayEnd(&ops[0]) && !w.stay.Load() {
 				w.free.Store(true)
 			}
 		}
@@ -123,6 +124,8 @@ func (w *world) ask(kind fleet.Kind, change func(*fleet.Request)) {
 func (w *world) live(die, lose string) (killed bool, moving time.Duration) {
 	w.t.Helper()
 	w.in.Die, w.in.Lose = die, lose
+	w.stay.Store(strings.HasPrefix(die, "await:"))
+	defer w.stay.Store(false)
 	raw, err := json.Marshal(w.in)
 	if err != nil {
 		w.t.Fatal(err)
