@@ -42,7 +42,7 @@ func hooked(t *testing.T, status int, observe func(route, code string)) *gitlab.
 	}))
 	hs := httptest.NewServer(mux)
 	t.Cleanup(hs.Close)
-	in, err := gitlab.New(gitlab.Config{URL: hs.URL, Token: "glpat-x", Now: time.Now, Timeout: 5 * time.Second, Observe: observe})
+	in, err := gitlab.New(gitlab.Config{URL: hs.URL, Token: "glpat-x", Now: time.Now, Timeout: time.Minute, Observe: observe})
 	if err != nil {
 		t.Fatal(err)
 	}
