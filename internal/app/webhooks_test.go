@@ -36,7 +36,12 @@ func TestAWebhookIsTakenAndListed(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- a.Serve(ctx) }()
-	defer func() { stop(); <-done }()
+	defer func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the server ended with: %v", err)
+		}
+	}()
 	address := "http://" + log.await(t, `msg=listening address=(\S+)`)
 
 	const body = `{"object_kind":"push","project_id":42,"ref":"refs/heads/topic","after":"5f1d0c8e7a3b49d2a6c4e0f1b2d3948576a1c0de"}`

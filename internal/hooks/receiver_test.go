@@ -81,7 +81,7 @@ func TestWhoIsNotLetInLeavesNothing(t *testing.T) {
 		}, "other unauthorized", 401},
 		"another id": {func(_ *world, r *http.Request) { r.Header.Set("webhook-id", "k2") }, "other unauthorized", 401},
 		"no id":      {func(_ *world, r *http.Request) { r.Header.Del("webhook-id") }, "other unauthorized", 401},
-		"another time": {func(w *world, r *http.Request) {
+		"another time": {func(_ *world, r *http.Request) {
 			r.Header.Set("webhook-timestamp", "1764504001")
 		}, "other stale", 401},
 		"a moved time within the window": {func(w *world, r *http.Request) {

@@ -67,7 +67,7 @@ func TestImagesAreSmall(t *testing.T) {
 }
 
 func TestImagesRunAsANumberedUserWhoCanWriteOnlyItsState(t *testing.T) {
-	each(t, func(t *testing.T, target, _ string, image *rootfs) {
+	each(t, func(t *testing.T, _, _ string, image *rootfs) {
 		// Kubernetes can check runAsNonRoot only of a number.
 		if image.Config.User != "65532:65532" {
 			t.Errorf("the user is %q", image.Config.User)

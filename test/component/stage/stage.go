@@ -30,7 +30,7 @@ import (
 // everything.
 const (
 	Fleet = "shared"
-	Token = "sluice_stage"
+	Token = "sluice_stage" //nolint:gosec // of this world only
 )
 
 // Options say what the fleet is like.
