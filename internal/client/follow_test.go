@@ -58,12 +58,17 @@ func streamed(w http.ResponseWriter, text string) {
 	_, _ = io.WriteString(w, text)
 }
 
-func polled(w http.ResponseWriter, r *http.Request, after int64) {
+func polled(w http.ResponseWriter, r *http.Request, after int64) { news(w, r, after, last) }
+
+// still is a journal in which nothing is written.
+func still(w http.ResponseWriter, r *http.Request, after int64) { news(w, r, after, after) }
+
+func news(w http.ResponseWriter, r *http.Request, after, newest int64) {
 	piece := struct {
 		Events []json.RawMessage `json:"events"`
 		Next   int64             `json:"next"`
-	}{Events: []json.RawMessage{}, Next: max(after, last)}
-	for id := after + 1; id <= last; id++ {
+	}{Events: []json.RawMessage{}, Next: max(after, newest)}
+	for id := after + 1; id <= newest; id++ {
 		piece.Events = append(piece.Events, event(id))
 	}
 	if len(piece.Events) == 0 {
@@ -150,7 +155,7 @@ func TestAFollowerPollsWhereStreamsAreHeldBack(t *testing.T) {
 
 func TestAFollowerThatPollsTriesAStreamAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &far{poll: func(w http.ResponseWriter, r *http.Request, _ int64) { polled(w, r, last) }}
+		f := &far{poll: still}
 		f.stream = func(w http.ResponseWriter, r *http.Request, after int64) {
 			if len(f.asked) == 1 {
 				unused(w, r, after)
