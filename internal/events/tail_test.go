@@ -133,6 +133,7 @@ func TestEveryFollowerGetsItsEventsOnceAndInOrder(t *testing.T) {
 					defer f.Close()
 					var got []int64
 					for {
+						over := stop.Err() != nil // before asking: nothing is written after it
 						entries, err := f.Next(t.Context(), time.Second)
 						if err != nil {
 							t.Error(err)
@@ -141,7 +142,7 @@ func TestEveryFollowerGetsItsEventsOnceAndInOrder(t *testing.T) {
 						for _, e := range entries {
 							got = append(got, e.ID)
 						}
-						if len(entries) == 0 && stop.Err() != nil {
+						if len(entries) == 0 && over {
 							break
 						}
 						pass(slowness)
