@@ -15,7 +15,7 @@ func TestWhatTheProviderSaidSecondsAgoDecidesNoDelete(t *testing.T) {
 	w.Job("a", 1, time.Minute)
 	id := w.Ask(fleet.KindRecreate, "a")
 	late := false
-	w.Points.At = func(point string) {
+	w.Points.At = func(string) {
 		if w.Calls["check"] == 1 && !late { // asked ahead; the next thing is the commit
 			late = true
 			w.Advance(2 * time.Second)
