@@ -34,11 +34,18 @@ func cancel(t *testing.T, w *enginetest.World, id string) {
 
 // cases.md T108: preflight permissions and existence before draining.
 func TestAnImageThatDoesNotExistIsFoundBeforeAnythingIsTouched(t *testing.T) {
+	refusedInPreflight(t, "prepare", fleet.Errorf(fleet.CodeImageMissing, "image x does not exist").WithHint("build it"))
+}
+
+// refusedInPreflight has a port refuse and checks that the recreate fails with
+// its words and that nothing was touched.
+func refusedInPreflight(t *testing.T, call string, refusal *fleet.Error) {
+	t.Helper()
 	w := enginetest.New("a")
-	w.Refuse["prepare"] = []error{fleet.Errorf(fleet.CodeImageMissing, "image x does not exist").WithHint("build it")}
+	w.Refuse[call] = []error{refusal}
 	id := w.Ask(fleet.KindRecreate, "a")
 	w.Run(time.Hour)
-	ended(t, w, id, fleet.PhaseFailed, "image x does not exist")
+	ended(t, w, id, fleet.PhaseFailed, refusal.Message)
 	if w.Calls["stop"] != 0 || !w.VM("a").Serving() {
 		t.Error("something was touched")
 	}
@@ -403,12 +410,5 @@ func TestARunnerThatGitLabDoesNotKnowIsRefused(t *testing.T) {
 }
 
 func TestGitLabThatRefusesTheTokenIsSaidBeforeAnythingIsStopped(t *testing.T) {
-	w := enginetest.New("a")
-	w.Refuse["managers"] = []error{fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the token: 401 Unauthorized").WithHint("mend gitlab.token")}
-	id := w.Ask(fleet.KindRecreate, "a")
-	w.Run(time.Hour)
-	ended(t, w, id, fleet.PhaseFailed, "401 Unauthorized")
-	if w.Calls["stop"] != 0 {
-		t.Error("something was stopped")
-	}
+	refusedInPreflight(t, "managers", fleet.Errorf(fleet.CodeForbidden, "GitLab refuses the token: 401 Unauthorized").WithHint("mend gitlab.token"))
 }

@@ -27,32 +27,11 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 		return outcome{}, storeError{err}
 	}
 	if !ok {
-		w.waitsFor(why+w.nobodyAtWork(ctx), time.Time{}, "")
+		w.waitsFor(why, time.Time{}, "")
 		return wait(2 * time.Second)
 	}
 	w.fact(fleet.FactPhase, "%s", next)
 	w.op.Waiting = ""
 	w.Log.InfoContext(ctx, "phase", "op", w.op.ID, "fleet", w.op.Fleet, "vm", w.op.VM, "phase", next)
 	return again()
-}
-
-// nobodyAtWork says what to do where no operation will free the budget: the
-// VMs that take it up were drained on purpose, or have failed. Only the first
-// in the queue says so: whoever is behind it waits for it.
-func (w *work) nobodyAtWork(ctx context.Context) string {
-	list, err := w.Store.Unfinished(ctx)
-	if err != nil {
-		return ""
-	}
-	ahead := true // of us in the queue
-	for i := range list {
-		switch other := &list[i]; {
-		case other.Fleet != w.op.Fleet:
-		case other.ID == w.op.ID:
-			ahead = false
-		case ahead, other.Phase != fleet.PhaseQueued:
-			return ""
-		}
-	}
-	return "; no operation will change that: undrain or recreate them, or ask with a larger --parallel"
 }

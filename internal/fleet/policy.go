@@ -109,6 +109,16 @@ type Budget struct {
 	Members []string
 }
 
+// Full says that n VMs of the fleet, called names, use the budget up. stuck: no
+// operation is at work that would free it, so a person must.
+func (b Budget) Full(fleetName string, n int, names string, stuck bool) string {
+	text := fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", n, b.Room, fleetName, names)
+	if stuck {
+		text += "; no operation will change that: undrain or recreate them, or ask with a larger --parallel"
+	}
+	return text
+}
+
 // Registration says what stands behind a fleet's VMs in GitLab.
 type Registration string
 

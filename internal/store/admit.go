@@ -64,9 +64,20 @@ func (s *Store) mustWait(ctx context.Context, q querier, op *fleet.Operation, bu
 		return "", err
 	}
 	if len(out) >= budget.Room {
-		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget.Room, op.Fleet, some(out)), nil
+		stuck, err := nobodyWorks(ctx, q, op)
+		return budget.Full(op.Fleet, len(out), some(out), stuck), err
 	}
 	return s.behind(ctx, q, op, budget.Room-len(out))
+}
+
+// nobodyWorks says that op is the first in its fleet's line and that nothing is
+// at work: nobody but a person will free the budget. Those behind it wait for it.
+func nobodyWorks(ctx context.Context, q querier, op *fleet.Operation) (stuck bool, err error) {
+	err = q.QueryRowContext(ctx, `
+		select not exists (select 1 from operations where fleet = ?1 and finished_at is null and phase <> 'queued')
+		and not exists (select 1 from operations where fleet = ?1 and finished_at is null and phase = 'queued'
+			and seq < (select seq from operations where id = ?2))`, op.Fleet, op.ID).Scan(&stuck)
+	return stuck, err
 }
 
 func costsNothing(ctx context.Context, q querier, op *fleet.Operation) (bool, error) {

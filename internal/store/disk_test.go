@@ -68,7 +68,7 @@ func TestFullDatabaseIsSaidAndNothingIsHalfDone(t *testing.T) {
 func TestFullDiskIsSaidAndNothingIsHalfDone(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
+		if os.Getenv("CI") == "true" {
 			t.Fatalf("a small disk cannot be mounted: %v", err)
 		}
 		t.Skipf("needs the right to mount a small disk: %v", err)

@@ -34,7 +34,7 @@ func (s *Store) mustWait(op *fleet.Operation, budget fleet.Budget) string {
 	}
 	out := s.notServing(op, budget.Members)
 	if len(out) >= budget.Room {
-		return fmt.Sprintf("%d of at most %d VMs of %s are not serving: %s", len(out), budget.Room, op.Fleet, strings.Join(out, ", "))
+		return budget.Full(op.Fleet, len(out), strings.Join(out, ", "), s.nobodyWorks(op))
 	}
 	room := budget.Room - len(out)
 	for _, other := range s.all() {
@@ -49,6 +49,22 @@ func (s *Store) mustWait(op *fleet.Operation, budget fleet.Budget) string {
 		}
 	}
 	return ""
+}
+
+// nobodyWorks says that op is the first in its fleet's line and that nothing is
+// at work.
+func (s *Store) nobodyWorks(op *fleet.Operation) bool {
+	ahead := true
+	for _, other := range s.all() {
+		switch {
+		case other.Fleet != op.Fleet || other.Phase.Finished():
+		case other.ID == op.ID:
+			ahead = false
+		case ahead, other.Phase != fleet.PhaseQueued:
+			return false
+		}
+	}
+	return true
 }
 
 // serving says whether the VM's row calls it so; one without a row serves.

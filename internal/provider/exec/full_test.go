@@ -10,7 +10,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// smallDisk mounts a disk of 256 KiB, or skips where that is not allowed.
+// smallDisk mounts a disk of 256 KiB. Where that is not allowed the test is
+// passed over, and fails with CI=true.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "disk")
@@ -18,7 +19,7 @@ func smallDisk(t *testing.T) string {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=256k"); err != nil {
-		if os.Getenv("CI") == "true" && os.Geteuid() == 0 {
+		if os.Getenv("CI") == "true" {
 			t.Fatalf("a small disk cannot be mounted: %v", err)
 		}
 		t.Skipf("needs the right to mount a small disk: %v", err)

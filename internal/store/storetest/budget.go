@@ -80,6 +80,24 @@ func notServingCountsOnce(_ *testing.T, w *world) {
 	w.mustAdmit(op, 4)
 }
 
+// A budget that no operation will free needs a person. Only the first in line
+// says so: the others wait for that one.
+func stuckBudget(_ *testing.T, w *world) {
+	w.save(fleet.VM{Ref: fleet.Ref{Fleet: "f", VM: "a"}, Intake: fleet.IntakeDrained})
+	first, second := w.ask("b", fleet.KindRecreate), w.ask("c", fleet.KindRecreate)
+	const advice = "no operation will change that"
+	if why := w.mustWait(first, 1); !strings.Contains(why, advice) {
+		w.Errorf("the first waits for %q, want %q in it", why, advice)
+	}
+	if why := w.mustWait(second, 1); strings.Contains(why, advice) {
+		w.Errorf("the second waits for %q, want no advice that is the first's", why)
+	}
+	w.mustAdmit(w.ask("a", fleet.KindRecreate), 1)
+	if why := w.mustWait(first, 1); strings.Contains(why, advice) {
+		w.Errorf("while somebody works it waits for %q", why)
+	}
+}
+
 // A VM that was deleted and then taken out of the configuration holds nobody up.
 func othersThanMembers(_ *testing.T, w *world) {
 	w.save(fleet.VM{Ref: fleet.Ref{Fleet: "f", VM: "former"}, Missing: true})

@@ -125,6 +125,7 @@ var admission = []test{
 	{"budget: first come, first served", firstComeFirstServed},
 	{"budget: a VM that is not serving goes at once and holds no place", notServingGoesAtOnce},
 	{"budget: drained, missing and failed VMs count, each once", notServingCountsOnce},
+	{"budget: only the first in line says that a person must free it", stuckBudget},
 	{"budget: a VM that is no member any more does not count", othersThanMembers},
 	{"budget: several may go at once, in any order of looking", severalAtOnce},
 	{"budget: a larger budget does not overtake a smaller one", noOvertaking},
