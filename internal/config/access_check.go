@@ -95,13 +95,25 @@ func (l *lint) claims(claims map[string]Claim, at func(...string) []string) {
 		}
 		for _, text := range claim {
 			l.pattern(text, at("claims", name)...)
-			if slices.Contains(owners, name) && text.Glob && strings.IndexAny(text.Text, `*?[\`) == 0 {
-				l.add("the pattern "+quoted(text.Text)+" lets anybody choose its beginning", "begin it with the name of your group", at("claims", name)...)
+			if text.Glob && slices.Contains(owners, name) {
+				l.ownerPattern(name, text.Text, at("claims", name)...)
 			}
 		}
 	}
 	if !owned {
 		l.add("names none of "+strings.Join(owners, ", "), "add project_id: without it every project of the instance fits", at("claims")...)
+	}
+}
+
+// ownerPattern refuses what somebody else's project could fit: ids have no
+// beginning in common, and anybody may call a group acme-too.
+func (l *lint) ownerPattern(name, pattern string, at ...string) {
+	literal, _, _ := strings.Cut(pattern, "/")
+	switch {
+	case strings.HasSuffix(name, "_id"):
+		l.add("ids are not patterns", "list them: "+name+": [42, 43]", at...)
+	case literal == pattern || strings.ContainsAny(literal, `*?[\`):
+		l.add("the pattern "+quoted(pattern)+" fits groups of anybody", "write the name of your group and a slash first: {glob: \"acme/*\"}", at...)
 	}
 }
 
