@@ -119,6 +119,7 @@ func (s *stand) await(vm string) (l living) {
 	return l
 }
 
+// until polls as a pipeline does: faster would be too many requests of one caller.
 func (s *stand) until(what string, done func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(5 * time.Minute); !done(); {
@@ -128,7 +129,7 @@ func (s *stand) until(what string, done func() bool) {
 		select {
 		case <-s.t.Context().Done():
 			s.t.Fatalf("never: %s", what)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(250 * time.Millisecond):
 		}
 	}
 }
