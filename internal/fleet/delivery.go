@@ -22,13 +22,6 @@ const (
 	DeliveryUnreadable DeliveryOutcome = "unreadable" // authenticated, but not an event that can be read
 )
 
-// DeliveryOutcomes lists them all.
-func DeliveryOutcomes() []DeliveryOutcome {
-	return []DeliveryOutcome{
-		DeliveryPending, DeliveryAsked, DeliveryRefused, DeliverySuperseded, DeliveryHint, DeliveryIgnored, DeliveryUnreadable,
-	}
-}
-
 // Delivery is one authenticated call of a GitLab webhook: what it said, as far
 // as it matters here, and what it comes to. The body is not kept: it may hold
 // CI variables.

@@ -14,9 +14,6 @@ import (
 // the life of the keys (7 days) under which nothing is asked for twice.
 const giveUp = 24 * time.Hour
 
-// LongestImageWait bounds [Trigger.ImageWait].
-const LongestImageWait = 72 * time.Hour
-
 // delivery makes the row of an authenticated body: what it says, what it comes
 // to and why. Errors: no randomness; the row is yielded all the same.
 func (r *Receiver) delivery(c *claim, body []byte) (*fleet.Delivery, *Event, error) {
