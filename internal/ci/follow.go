@@ -14,7 +14,7 @@ import (
 const (
 	lookEvery  = 5 * time.Second
 	silence    = 100 * time.Millisecond // ends a burst of events
-	restPieces = 1000
+	restPieces = 1000                   // events that are read at the end: all of one job's
 )
 
 // follow prints what happens until there is nothing to wait for. Errors: those

@@ -18,7 +18,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/component/stage"
 )
 
-// awaitPhase waits until an operation is in a phase, or past it.
+// awaitPhase waits until an operation is in a phase. It asks no more often than a
+// caller may (access.Throttle).
 func awaitPhase(t *testing.T, s *stage.Stage, id, phase string) {
 	t.Helper()
 	c, err := client.New(client.Options{URL: s.URL, Token: stage.Token})
@@ -38,7 +39,7 @@ func awaitPhase(t *testing.T, s *stage.Stage, id, phase string) {
 		}
 		select {
 		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )
 
 // owners are the claims of which every rule names one. The others are true of
@@ -68,14 +66,14 @@ func (l *lint) rule(c *Config, rule AccessRule, index string) {
 	}
 	switch {
 	case rule.Issuer != "" && !slices.Contains(known, rule.Issuer):
-		l.add(quoted(rule.Issuer)+" is not in server.oidc", near(rule.Issuer, known), at("issuer")...)
+		l.add(quoted(rule.Issuer)+" is not in server.oidc", meant(rule.Issuer, known), at("issuer")...)
 	case rule.Issuer == "" && len(known) > 1:
 		l.add("does not say which issuer it is for, and server.oidc has several", "add issuer: each GitLab counts its projects from 1", at()...)
 	}
 	l.claims(rule.Claims, at)
 	for i, name := range rule.Fleets {
 		if c.Fleets[name] == nil {
-			l.add("there is no fleet "+quoted(name), near(name, c.Names()), at("fleets", fmt.Sprintf("[%d]", i))...)
+			l.add("there is no fleet "+quoted(name), meant(name, c.Names()), at("fleets", fmt.Sprintf("[%d]", i))...)
 		}
 	}
 	for i, vm := range rule.VMs {
@@ -121,11 +119,4 @@ func (l *lint) pattern(t Text, at ...string) {
 	if _, err := path.Match(t.Text, ""); t.Glob && err != nil {
 		l.add(quoted(t.Text)+" is no pattern", "a [ needs its ]; write \\[ for the character itself", at...)
 	}
-}
-
-func near(name string, known []string) string {
-	if found := spelling.Nearest(name, known); found != "" {
-		return "did you mean " + quoted(found) + "?"
-	}
-	return "known: " + strings.Join(known, ", ")
 }

@@ -164,7 +164,7 @@ func flag(cmd *cobra.Command, name string) bool {
 	return cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil
 }
 
-// The job that issue and docs promise, whatever its inputs.
+// The job that docs/component.md promises, whatever its inputs.
 func TestTheJobIsSafeToRetryAndToCancelAndKeepsItsReports(t *testing.T) {
 	found := job(t, nil)
 	for key, want := range map[string]any{"interruptible": false, "timeout": "2h", "resource_group": "sluice-shared", "stage": "deploy"} {

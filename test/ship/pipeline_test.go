@@ -96,7 +96,7 @@ func TestPipelineUsesTargetsThatTheMakefileHas(t *testing.T) {
 		for _, line := range regexp.MustCompile(`make ([a-z -]+)`).FindAllStringSubmatch(string(text), -1) {
 			for _, target := range strings.Fields(line[1]) {
 				called++
-				if target != "component" && !strings.Contains(makefile, "\n"+target+":") {
+				if !strings.Contains(makefile, "\n"+target+":") {
 					t.Errorf("%s runs make %s, which is not there", name, target)
 				}
 			}
@@ -113,12 +113,6 @@ func TestPipelineIsValidByGitLabsSchemaAndReleasesOnlyTags(t *testing.T) {
 	program, err := filepath.Abs(root + "/.ci/gitlab-ci-local")
 	if err != nil {
 		t.Fatal(err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("gitlab-ci-local is not here")
 	}
 	must(t, root+"/.ci/component-tool")
 	dir := project(t)
