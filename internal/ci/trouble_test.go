@@ -8,13 +8,17 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	junit "github.com/joshdk/go-junit"
 
+	"gitlab.com/sluice-runners/sluice/internal/ci"
 	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/outcome"
 	"gitlab.com/sluice-runners/sluice/test/component/stage"
 )
 
@@ -209,6 +213,27 @@ func TestEveryRefusalIsShownWhole(t *testing.T) {
 	}
 	if s.Calls("POST operations") > 5 {
 		t.Errorf("%d requests: a refusal was repeated", s.Calls("POST operations"))
+	}
+}
+
+func TestAPasswordInTheControllersURLIsRefusedAndWrittenNowhere(t *testing.T) {
+	t.Parallel()
+	const password = "s3cret-pw"
+	j := newJob(t, "https://ci:"+password+"@sluice.example.com", "runner-01")
+	if status := j.run(); status != outcome.Usage {
+		t.Errorf("exit status %d", status)
+	}
+	j.says("is not an http(s) URL")
+	texts := []string{j.log.String()}
+	for _, name := range []string{ci.DotenvFile, ci.JUnitFile, ci.AnnotationsFile} {
+		text, err := os.ReadFile(filepath.Join(j.Reports, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	if strings.Contains(strings.Join(texts, ""), password) {
+		t.Errorf("the password is in %q", texts)
 	}
 }
 
