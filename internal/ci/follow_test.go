@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
 // A fleet that never falls silent must not keep a job from seeing its own VMs
@@ -97,5 +98,13 @@ func TestMoreVMsThanCanBeFollowedAreRefusedBeforeAnythingIsAsked(t *testing.T) {
 	o.VMs = o.VMs[:client.MostNamed]
 	if err := o.check(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestEveryPhaseOfARecreateIsExplainedInTheLog(t *testing.T) {
+	for _, phase := range fleet.Phases() {
+		if text := phaseTexts[string(phase)]; text == "" && !phase.Finished() {
+			t.Errorf("%s has no text", phase)
+		}
 	}
 }

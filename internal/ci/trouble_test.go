@@ -115,10 +115,9 @@ func TestAControllerThatComesLateIsWaitedForWithOneLineForEachReason(t *testing.
 	ended := make(chan int, 1)
 	go func() { ended <- j.run() }()
 	j.log.await(t, "no answer yet")
-	for s.Calls("POST operations") < 3 {
-		select {
-		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
+	for limit := time.Now().Add(2 * time.Minute); s.Calls("POST operations") < 3; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d requests", s.Calls("POST operations"))
 		}
 	}
 	s.Shut(false)
