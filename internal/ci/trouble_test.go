@@ -261,6 +261,19 @@ func TestPlainHTTPWhereTLSIsSpokenIsExplained(t *testing.T) {
 	j.says("there is no TLS at that port")
 }
 
+func TestATokenThatGoesOverANetworkInPlainTextIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := stage.Open(t, stage.Options{})
+	const warning = "is not https: whoever listens on the way can use this job's token"
+	for address, warned := range map[string]bool{"127.0.0.1": false, "0.0.0.0": true} { // both are this machine
+		j := newJob(t, strings.Replace(s.URL, "127.0.0.1", address, 1), "runner-99")
+		j.run()
+		if strings.Contains(j.log.String(), warning) != warned {
+			t.Errorf("%s: %s", address, j.log.String())
+		}
+	}
+}
+
 // idToken has the claims of one, and is signed by nobody.
 func idToken(issued time.Time, lifetime time.Duration) string {
 	body := fmt.Sprintf(`{"iss":"https://gitlab.example.com","aud":"sluice","iat":%d,"exp":%d}`, issued.Unix(), issued.Add(lifetime).Unix())
