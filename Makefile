@@ -44,10 +44,12 @@ product: ## whole: the drain's table over its cross product, every crash point (
 
 lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 	$(LINT) run --allow-parallel-runners ./...
+	cd test/ship/kustomize && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 
 vet: ## go vet, the code behind build tags too (2 min)
 	$(GO) vet $(VCS) ./...
 	$(GO) vet $(VCS) -tags e2e,component,alerts,ship ./test/...
+	$(GO) -C test/ship/kustomize vet $(VCS) ./...
 
 shell: ## shellcheck over every shell script (1 min)
 	@.ci/shell
@@ -76,7 +78,7 @@ ship: dist ## images built and run, unit, pipeline, what Kubernetes reads; Debia
 	@.ci/go-test ship -tags ship -count=1 -timeout 20m ./test/ship
 	@.ci/go-test -C test/ship/kustomize ship-kustomize -count=1 ./...
 
-fuzz: ## every fuzz target for $$FUZZTIME (60s); what fails is kept under testdata/fuzz (a minute each)
+fuzz: ## every fuzz target for $$FUZZTIME (60s; make test: 3s); what fails is kept under testdata/fuzz (12 min)
 	@.ci/fuzz
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)

@@ -85,26 +85,37 @@ func TestACanceledJobDoesNotWaitForTheNextTry(t *testing.T) {
 	})
 }
 
-func TestTheKeyIsTheSameForEveryTryAndAnotherForEveryJob(t *testing.T) {
-	one := Place{Instance: "https://gitlab.example.com", Project: "42", Pipeline: "1", Job: "recreate", URL: "https://gitlab.example.com/-/jobs/1"}
+func TestTheKeyIsTheSameForEveryTryAndAnotherForEveryJobAndOrder(t *testing.T) {
+	type try struct {
+		place Place
+		order Order
+	}
+	one := try{
+		Place{Instance: "https://gitlab.example.com", Project: "42", Pipeline: "1", Job: "recreate", URL: "https://gitlab.example.com/-/jobs/1"},
+		Order{Fleet: "shared", VMs: []string{"a", "b"}, Image: "i-1"},
+	}
 	again := one
-	again.URL = "https://gitlab.example.com/-/jobs/2"
-	if one.Key() != again.Key() {
+	again.place.URL = "https://gitlab.example.com/-/jobs/2"
+	if one.place.Key(one.order) != again.place.Key(again.order) {
 		t.Error("a retry has another key")
 	}
-	seen := map[string]Place{one.Key(): one}
-	for _, change := range []func(*Place){
-		func(p *Place) { p.Instance = "https://other.example.com" }, func(p *Place) { p.Project = "421"; p.Pipeline = "" },
-		func(p *Place) { p.Pipeline = "2" }, func(p *Place) { p.Job = "recreate 1/2" }, func(p *Place) { p.Job = strings.Repeat("x", 500) },
+	seen := map[string]try{one.place.Key(one.order): one}
+	for _, change := range []func(*try){
+		func(t *try) { t.place.Instance = "https://other.example.com" }, func(t *try) { t.place.Project = "421"; t.place.Pipeline = "" },
+		func(t *try) { t.place.Pipeline = "2" }, func(t *try) { t.place.Job = "recreate 1/2" }, func(t *try) { t.place.Job = strings.Repeat("x", 500) },
+		func(t *try) { t.order.Fleet = "other" }, func(t *try) { t.order.VMs = []string{"a"} }, func(t *try) { t.order.VMs = []string{"ab"} },
+		func(t *try) { t.order.Image = "i-2" }, func(t *try) { t.order.Image = ""; t.order.Cap = "i-1" }, func(t *try) { t.order.OnOverrun = "wait" },
+		func(t *try) { t.order.Parallel = 2 },
 	} {
 		other := one
 		change(&other)
-		if before, twice := seen[other.Key()]; twice {
+		key := other.place.Key(other.order)
+		if before, twice := seen[key]; twice {
 			t.Errorf("%+v and %+v have one key", before, other)
 		}
-		seen[other.Key()] = other
-		if len(other.Key()) > 255 {
-			t.Errorf("%d characters", len(other.Key()))
+		seen[key] = other
+		if len(key) > 255 {
+			t.Errorf("%d characters", len(key))
 		}
 	}
 }

@@ -3,6 +3,7 @@ package ci
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"strings"
 )
 
@@ -38,9 +39,16 @@ func (p Place) missing() string {
 }
 
 // Key is the Idempotency-Key: the same for every try of this job in this
-// pipeline, so that a retried job attaches to what its first try began. At
-// most 255 characters of ASCII, whatever the job's name.
-func (p Place) Key() string {
-	sum := sha256.Sum256([]byte(strings.Join([]string{p.Instance, p.Project, p.Pipeline, p.Job}, "\x00")))
-	return "gitlab-job-" + hex.EncodeToString(sum[:16])
+// pipeline that asks for the same, so that a retried job attaches to what its
+// first try began, and a manual job that is run again with other variables asks
+// anew. At most 255 characters of ASCII, whatever the job's name.
+func (p Place) Key(o Order) string {
+	sum := sha256.New()
+	for _, part := range []string{
+		p.Instance, p.Project, p.Pipeline, p.Job,
+		o.Fleet, strings.Join(o.VMs, " "), o.Image, o.Cap, o.OnOverrun, strconv.Itoa(o.Parallel),
+	} {
+		sum.Write([]byte(part + "\x00")) //nolint:errcheck // a hash takes everything (hash.Hash)
+	}
+	return "gitlab-job-" + hex.EncodeToString(sum.Sum(nil)[:16])
 }

@@ -51,7 +51,7 @@ var errInterrupted = errors.New("the job was canceled")
 func Run(ctx context.Context, o Options) int {
 	log := &joblog{out: o.Out, now: o.Now, colour: o.Colour, sections: o.Sections}
 	j := &job{Options: o, log: log, progress: newProgress(log)}
-	j.patience = &patience{limit: o.Patience, now: o.Now, log: log, spread: o.Place.Key()}
+	j.patience = &patience{limit: o.Patience, now: o.Now, log: log, spread: o.Place.Key(o.Order)}
 	if err := j.check(); err != nil {
 		return j.refused(err)
 	}
@@ -83,6 +83,10 @@ func (j *job) check() error {
 	if j.Token == "" {
 		return fleet.Errorf(fleet.CodeInvalid, "SLUICE_ID_TOKEN is empty: nothing says who asks").
 			WithHint("give the job id_tokens: {SLUICE_ID_TOKEN: {aud: …}}, as the component does; it needs GitLab 15.7 or later")
+	}
+	if _, err := j.connect(""); err != nil {
+		j.Server = "(no URL)" // it may hold a password
+		return err
 	}
 	return j.Order.check()
 }
@@ -135,7 +139,7 @@ func (j *job) ask(ctx context.Context, body client.AskBody) (*client.Asked, erro
 	}
 	var asked *client.Asked
 	err = j.patience.try(ctx, false, func() error {
-		asked, err = controller.Ask(ctx, j.Order.Fleet, j.Place.Key(), body)
+		asked, err = controller.Ask(ctx, j.Order.Fleet, j.Place.Key(j.Order), body)
 		return err
 	})
 	if err != nil {

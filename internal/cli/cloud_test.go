@@ -3,6 +3,8 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -177,6 +179,8 @@ func writeConfig(dir string, w *sim.World, url string) error {
 		"gitlab-token":  w.ReadToken(), "runner-token": w.RunnerToken(), "key": string(key),
 		"notoken.yaml": notoken(config),
 		"sluice.yaml":  config,
+		"door.yaml":    door(config, spec.VMs[0], dir),
+		"hook-token":   doorToken,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return err
@@ -189,4 +193,17 @@ func writeConfig(dir string, w *sim.World, url string) error {
 func notoken(text string) string {
 	text = regexp.MustCompile(`, token: \{file: [^}]*\}`).ReplaceAllString(text, "")
 	return strings.ReplaceAll(text, "sluice.db", "notoken.db")
+}
+
+// doorToken lets pipelines and webhooks of the scripts in.
+const doorToken = "a-token-of-the-scripts"
+
+// door is a configuration that listens on TCP too: for a static token, and for
+// webhooks, of which a push to main recreates a VM.
+func door(text, vm, dir string) string {
+	sum := sha256.Sum256([]byte(doorToken))
+	text = strings.Replace(text, "server: {", "server: {listen: \"127.0.0.1:0\", tokens: [{name: script, sha256: "+hex.EncodeToString(sum[:])+"}], ", 1)
+	return text + fmt.Sprintf(`webhooks: {gitlab: {secret_tokens: [{file: %s/hook-token}]}}
+triggers: [{name: image-pushed, on: push, project_id: 42, branch: main, fleet: lab, vms: [%s]}]
+`, dir, vm)
 }

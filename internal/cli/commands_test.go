@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -103,18 +104,25 @@ func begin(ts *testscript.TestScript, _ bool, args []string) {
 	defer func() { _ = log.Close() }()
 	cmd := exec.CommandContext(context.Background(), args[1], args[2:]...) //nolint:gosec // a test's own script
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), log, log
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TOYCLOUD", "XDG_STATE_HOME", "XDG_CONFIG_HOME"} {
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "TOYCLOUD", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SLUICE_SERVER", "SLUICE_TOKEN",
+		"CI_PROJECT_ID", "CI_PIPELINE_ID", "CI_JOB_NAME",
+	} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	ts.Check(cmd.Start())
 	ts.Value(runningKey{}).(*running).commands[args[0]] = cmd
 }
 
-// interrupt sends Ctrl-C to a command: interrupt NAME, or kill -9: ! interrupt.
+// interrupt sends Ctrl-C to a command: interrupt NAME, or another signal:
+// interrupt NAME TERM; or kill -9: ! interrupt.
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
 	signal := os.Interrupt
-	if neg {
+	switch {
+	case neg:
 		signal = os.Kill
+	case len(args) == 2 && args[1] == "TERM":
+		signal = syscall.SIGTERM
 	}
 	ts.Check(ts.Value(runningKey{}).(*running).commands[args[0]].Process.Signal(signal))
 }
