@@ -114,7 +114,11 @@ func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
 	if c.pipeline == nil {
 		return nil
 	}
-	wanted := access.Request{Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs, Override: overrides(intent)}
+	own := s.Fleets[intent.Fleet].Drain
+	wanted := access.Request{
+		Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs,
+		Overrides: overrides(intent, own), WaitsUntil: waitsUntil(intent, own),
+	}
 	if intent.Kind == fleet.KindCreate && intent.Replace {
 		wanted.Action = access.Action(fleet.KindRecreate)
 	}
@@ -129,12 +133,4 @@ func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
 	}
 	intent.KeyScope, intent.Job = c.pipeline.Scope(), c.pipeline.Job
 	return s.Pipelines.Bind(c, c.pipeline, intent.Key)
-}
-
-// overrides says whether an intent goes beyond what a kind of operation needs:
-// what weakens the drain's safety or the fleet's budget.
-func overrides(in *control.Intent) bool {
-	p := in.Policy
-	return in.NoDrain || in.TakeOver || in.Parallel > 0 ||
-		p.HardCap != nil || p.Unreachable != nil || p.ReachDeadline != nil || p.OnUnproven != nil
 }
