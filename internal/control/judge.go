@@ -15,18 +15,17 @@ func (in Intent) kind() fleet.Kind {
 }
 
 // judge says what becomes of the unfinished operations in an intent's way:
-// one of the same kind and target is attached to; some give way; anything else
+// one that does what is asked is attached to; some give way; anything else
 // refuses the intent.
 func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error {
 	for i := range list {
 		op := list[i].Operation
-		if list[i].New || list[i].Kept || sameTarget(in, op) {
+		if list[i].New || list[i].Kept || attaches(in, op) {
 			continue
 		}
 		event, gives := givesWay(in, op)
 		if !gives {
-			return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
-				WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
+			return inTheWay(in, op)
 		}
 		ended, err := c.supersede(in, op, event)
 		if err != nil {
@@ -36,6 +35,29 @@ func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error
 		list[i].Ended = ended
 	}
 	return nil
+}
+
+// attaches says whether an operation does what the intent asks for: then there
+// is nothing to begin.
+func attaches(in Intent, op fleet.Operation) bool {
+	return sameTarget(in, op) && samePolicy(in, op)
+}
+
+// samePolicy says whether an operation runs under the policy that the intent
+// names. What the intent does not name is the operation's to know.
+func samePolicy(in Intent, op fleet.Operation) bool {
+	return in.Policy.Apply(op.Request.Policy) == op.Request.Policy
+}
+
+// inTheWay refuses an intent, and says which way is open.
+func inTheWay(in Intent, op fleet.Operation) error {
+	if sameTarget(in, op) && !samePolicy(in, op) {
+		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already, under another policy than is asked for: %s (%s, %s; %s)",
+			op.Ref(), op.ID, op.Kind, op.Phase, in.Policy.differs(op.Request.Policy)).
+			WithHint("ask without a policy to attach to it as it is; or see it with `sluice op show %s`, and end it with `sluice op cancel %s`", op.ID, op.ID)
+	}
+	return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
+		WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
 }
 
 func sameTarget(in Intent, op fleet.Operation) bool {

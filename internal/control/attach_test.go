@@ -1,0 +1,57 @@
+package control_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/control"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// under is a recreate under a policy of its own.
+func under(p control.PolicyPatch) control.Intent {
+	in := recreate("runner-01")
+	in.Policy = p
+	return in
+}
+
+// Whoever asks for 30 minutes and an abort must not be told "attached" by an
+// operation that ends the job after one second.
+func TestAskingUnderAnotherPolicyDoesNotAttach(t *testing.T) {
+	w := newWorld(t)
+	first, err := w.Ask(t.Context(), under(control.PolicyPatch{Cap: new(time.Second), OnOverrun: new(fleet.OverrunProceed)}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first[0].Operation.ID
+	for name, c := range map[string]struct {
+		policy control.PolicyPatch
+		says   string // "" = it attaches
+	}{
+		"none":          {},
+		"the same":      {policy: control.PolicyPatch{Cap: new(time.Second)}},
+		"another cap":   {control.PolicyPatch{Cap: new(30 * time.Minute)}, "its cap is 1s, not 30m0s"},
+		"both":          {control.PolicyPatch{Cap: new(30 * time.Minute), OnOverrun: new(fleet.OverrunAbort)}, "its cap is 1s, not 30m0s, its on_overrun is proceed, not abort"},
+		"another proof": {control.PolicyPatch{OnUnproven: new(fleet.UnprovenProceed)}, "its on_unproven is abort, not proceed"},
+	} {
+		for how, ask := range map[string]func() ([]control.Answer, error){
+			"ask":  func() ([]control.Answer, error) { return w.Ask(t.Context(), under(c.policy)) },
+			"plan": func() ([]control.Answer, error) { return w.Plan(t.Context(), under(c.policy)) },
+		} {
+			answers, err := ask()
+			if c.says == "" {
+				if err != nil || !answers[0].Attached || answers[0].Operation.ID != id {
+					t.Errorf("%s %s: %+v, %v", how, name, answers, err)
+				}
+				continue
+			}
+			if fleet.CodeOf(err) != fleet.CodeConflict || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), id) {
+				t.Errorf("%s %s: %v", how, name, err)
+			}
+			if hint := fleet.HintOf(err); !strings.Contains(hint, "without a policy") || !strings.Contains(hint, id) {
+				t.Errorf("%s %s: the hint is %q", how, name, hint)
+			}
+		}
+	}
+}
