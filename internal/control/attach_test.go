@@ -55,3 +55,51 @@ func TestAskingUnderAnotherPolicyDoesNotAttach(t *testing.T) {
 		}
 	}
 }
+
+// byWebhook is what a trigger asks for.
+func byWebhook(image string) control.Intent {
+	in := recreate("runner-01")
+	in.Image, in.Newer = image, true
+	in.By = fleet.Actor{Name: "trigger:built", From: control.FromWebhook, Why: "pipeline success on main"}
+	return in
+}
+
+// A trigger without an image means the newest there is. An operation that may
+// have looked that up before the pipeline ended deploys an older one.
+func TestANewerEventAttachesOnlyToWhatHasNotLookedItsImageUp(t *testing.T) {
+	for _, image := range []string{"", "runner:latest"} {
+		for phase, attaches := range map[fleet.Phase]bool{
+			fleet.PhaseQueued: true, fleet.PhasePreflight: false, fleet.PhaseDraining: false, fleet.PhaseDeleting: false,
+			fleet.PhaseCreating: false, fleet.PhaseVerifying: false,
+		} {
+			w := newWorld(t)
+			first, err := w.Ask(t.Context(), byWebhook(image))
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := first[0].Operation.ID
+			w.set(id, func(op *fleet.Operation) { op.Phase = phase })
+			answers, err := w.Ask(t.Context(), byWebhook(image))
+			switch {
+			case attaches && (err != nil || !answers[0].Attached):
+				t.Errorf("%s: %+v, %v", phase, answers, err)
+			case !attaches && (fleet.CodeOf(err) != fleet.CodeConflict || !strings.Contains(err.Error(), id)):
+				t.Errorf("%s: %+v, %v", phase, answers, err)
+			}
+			w.set(id, func(op *fleet.Operation) { op.Phase, op.FinishedAt = fleet.PhaseSucceeded, w.now })
+			if answers, err = w.Ask(t.Context(), byWebhook(image)); err != nil || answers[0].Attached {
+				t.Errorf("when %s has ended: %+v, %v", phase, answers, err)
+			}
+		}
+	}
+}
+
+// People mean the fleet's image, whichever that is: what runs will do.
+func TestAPersonAttachesAlsoWhenTheImageIsLookedUp(t *testing.T) {
+	w := newWorld(t)
+	id := w.asked("runner-01")
+	w.set(id, func(op *fleet.Operation) { op.Phase = fleet.PhaseCreating })
+	if answers, err := w.Ask(t.Context(), recreate("runner-01")); err != nil || !answers[0].Attached {
+		t.Errorf("%+v, %v", answers, err)
+	}
+}

@@ -22,8 +22,9 @@ type Intent struct {
 	Replace  bool // create --recreate
 	TakeOver bool
 	Parallel int
-	// Newer lets the recreates that earlier webhooks asked for, and that are
-	// still queued, give way to this one.
+	// Newer says that the image is newer than what was asked for so far. Recreates
+	// that earlier webhooks asked for, and that are still queued, give way to this
+	// one; it attaches to none that may have looked its image up already.
 	Newer bool `json:",omitempty"`
 	By    fleet.Actor
 	Key   string // Idempotency-Key; "" = none

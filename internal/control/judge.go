@@ -40,7 +40,15 @@ func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error
 // attaches says whether an operation does what the intent asks for: then there
 // is nothing to begin.
 func attaches(in Intent, op fleet.Operation) bool {
-	return sameTarget(in, op) && samePolicy(in, op)
+	return sameTarget(in, op) && samePolicy(in, op) && !tooEarly(in, op)
+}
+
+// tooEarly says whether an operation may have looked its image up before what
+// the intent is about was built: what it will bring is not what is asked for.
+// While it is queued nobody has looked; from there on the intent comes again
+// when it has ended.
+func tooEarly(in Intent, op fleet.Operation) bool {
+	return in.Newer && op.Kind.Creates() && op.Phase != fleet.PhaseQueued
 }
 
 // samePolicy says whether an operation runs under the policy that the intent
@@ -55,6 +63,10 @@ func inTheWay(in Intent, op fleet.Operation) error {
 		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already, under another policy than is asked for: %s (%s, %s; %s)",
 			op.Ref(), op.ID, op.Kind, op.Phase, in.Policy.differs(op.Request.Policy)).
 			WithHint("ask without a policy to attach to it as it is; or see it with `sluice op show %s`, and end it with `sluice op cancel %s`", op.ID, op.ID)
+	}
+	if sameTarget(in, op) && tooEarly(in, op) {
+		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already, whose image may be an older one: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
+			WithHint("ask again when it has ended; see it with `sluice op show %s`", op.ID)
 	}
 	return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
 		WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
