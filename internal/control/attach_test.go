@@ -103,3 +103,56 @@ func TestAPersonAttachesAlsoWhenTheImageIsLookedUp(t *testing.T) {
 		t.Errorf("%+v, %v", answers, err)
 	}
 }
+
+// Whoever attached was told that his recreate is under way. A newer event must
+// not cancel it under him.
+func TestWhatAPersonAttachedToDoesNotGiveWayToANewerEvent(t *testing.T) {
+	for name, c := range map[string]struct {
+		by    fleet.Actor
+		gives bool
+	}{
+		"a person":        {by: fleet.Actor{Name: "ann", From: "cli"}},
+		"a job":           {by: fleet.Actor{Name: "pipeline acme/app@main job 7", From: "10.0.0.1"}},
+		"another webhook": {fleet.Actor{Name: "trigger:tagged", From: control.FromWebhook}, true},
+	} {
+		w := newWorld(t)
+		first, err := w.Ask(t.Context(), byWebhook("runner-1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		id := first[0].Operation.ID
+		also := recreate("runner-01")
+		also.Image, also.By = "runner-1", c.by
+		if answers, err := w.Ask(t.Context(), also); err != nil || !answers[0].Attached {
+			t.Fatalf("%s: %+v, %v", name, answers, err)
+		}
+		answers, err := w.Ask(t.Context(), byWebhook("runner-2"))
+		if gave := err == nil && !answers[0].Attached; gave != c.gives {
+			t.Errorf("%s: %+v, %v", name, answers, err)
+		}
+		op, err := w.store.Operation(t.Context(), id)
+		if err != nil || op.Phase.Finished() != c.gives {
+			t.Errorf("%s: it is %s, %v", name, op.Phase, err)
+		}
+		facts, err := w.store.Facts(t.Context(), 0, id, 10)
+		if err != nil || len(facts) < 2 || facts[1].Kind != fleet.FactAsked || !strings.Contains(facts[1].Text, c.by.Name+" from "+c.by.From) {
+			t.Errorf("%s: the journal: %+v, %v", name, facts, err)
+		}
+	}
+}
+
+func TestAPlanAttachesNobody(t *testing.T) {
+	w := newWorld(t)
+	first, err := w.Ask(t.Context(), byWebhook("runner-1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	planned := recreate("runner-01")
+	planned.Image = "runner-1"
+	if answers, err := w.Plan(t.Context(), planned); err != nil || !answers[0].Attached {
+		t.Fatalf("%+v, %v", answers, err)
+	}
+	if facts, err := w.store.Facts(t.Context(), 0, first[0].Operation.ID, 10); err != nil || len(facts) != 1 {
+		t.Errorf("%+v, %v", facts, err)
+	}
+}

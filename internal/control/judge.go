@@ -20,7 +20,11 @@ func (in Intent) kind() fleet.Kind {
 func (c *Control) judge(in Intent, ops []fleet.Operation, list []Inserted) error {
 	for i := range list {
 		op := list[i].Operation
-		if list[i].New || list[i].Kept || attaches(in, op) {
+		if list[i].New || list[i].Kept {
+			continue
+		}
+		if attaches(in, op) {
+			list[i].Joined = true
 			continue
 		}
 		event, gives := givesWay(in, op)
@@ -80,7 +84,8 @@ func sameTarget(in Intent, op fleet.Operation) bool {
 // givesWay says by which event an operation ends for an intent. A restore gives
 // way to what deletes the VM (design.md section 4.1), and what has not committed
 // a delete gives way to an undrain, which gives intake back in its stead. What a
-// webhook asked for and nobody began gives way to what a newer one asks for.
+// webhook asked for and nobody began gives way to what a newer one asks for,
+// unless somebody else relies on it.
 func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 	switch {
 	case op.Phase == fleet.PhaseRestoring && op.Restore.Event != "":
@@ -89,11 +94,17 @@ func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 		return fleet.EventCancel, in.kind().Deletes()
 	case in.Kind == fleet.KindUndrain && op.Kind.Drains() && op.Delete.IntentAt.IsZero():
 		return fleet.EventCancel, true
-	case in.Newer && op.Phase == fleet.PhaseQueued && op.Kind == fleet.KindRecreate && op.Request.By.From == FromWebhook:
+	case in.Newer && op.Phase == fleet.PhaseQueued && op.Kind == fleet.KindRecreate && fromWebhooksOnly(op):
 		return fleet.EventCancel, in.kind() == fleet.KindRecreate
 	default:
 		return "", false
 	}
+}
+
+// fromWebhooksOnly says that no person and no job asked for the operation or
+// attached to it.
+func fromWebhooksOnly(op fleet.Operation) bool {
+	return op.Request.By.From == FromWebhook && op.Joined == fleet.Actor{}
 }
 
 // inherit hands on what the successor must know of the intake that it answers
