@@ -39,7 +39,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return s.turnAway(c, err, false)
 		}
 		if err := s.mayEnter(c, who); err != nil {
-			return s.turnAway(c, err, who.follows != nil)
+			return s.turnAway(c, err, who.role == follower)
 		}
 		c.SetRequest(request.WithContext(context.WithValue(ctx, callerKey{}, who)))
 		return next(c)
@@ -60,19 +60,19 @@ func (s *Server) identify(ctx context.Context, request *http.Request) (*visitor,
 		if err != nil {
 			return nil, err
 		}
-		return &visitor{by: fleet.Actor{Name: claims.Name(), From: from}, key: claims.Caller(), pipeline: claims}, nil
+		return &visitor{role: pipeline, by: fleet.Actor{Name: claims.Name(), From: from}, key: claims.Caller(), claims: claims}, nil
 	case s.Pipelines.Follows(token):
 		operations, err := s.Pipelines.Followed(ctx, token)
 		if err != nil {
 			return nil, err
 		}
-		return &visitor{by: fleet.Actor{Name: "follower", From: from}, key: "follower " + access.Hash(token), follows: operations}, nil
+		return &visitor{role: follower, by: fleet.Actor{Name: "follower", From: from}, key: "follower " + access.Hash(token), follows: operations}, nil
 	}
 	name, err := s.Tokens.Authenticate(token)
 	if err != nil {
 		return nil, err
 	}
-	return &visitor{by: fleet.Actor{Name: name, From: from}, key: "token " + name}, nil
+	return &visitor{role: operator, by: fleet.Actor{Name: name, From: from}, key: "token " + name}, nil
 }
 
 func address(request *http.Request) string {

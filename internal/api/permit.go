@@ -12,17 +12,24 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// mayEnter says whether a limited caller may use a route at all. Routes that
-// are not named here are closed to followers and pipelines: a new one begins
-// closed. Errors: *access.Refusal, or those of the store.
+// mayEnter says whether a caller may use a route at all. Routes that are not
+// named here are closed to followers and pipelines: a new one begins closed.
+// Errors: *access.Refusal, or those of the store.
 func (s *Server) mayEnter(c echo.Context, who *visitor) error {
-	switch {
-	case who.follows != nil:
-		return followerMay(c, who)
-	case who.pipeline != nil:
+	switch who.role {
+	case operator:
+		return nil
+	case pipeline:
 		return s.pipelineMay(c, who)
+	case follower:
+		return followerMay(c, who)
 	}
-	return nil
+	return errNobody
+}
+
+// errNobody is for who has no role: it must never be seen.
+var errNobody = &access.Refusal{
+	Reason: access.ReasonScope, Text: "this caller may do nothing", Hint: "come with a static token, an id_token or a follow token",
 }
 
 // followerMay opens two routes, for the follower's operations alone.
@@ -60,7 +67,7 @@ func operationsNamed(c echo.Context) []string {
 func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 	ctx := c.Request().Context()
 	read := func(fleetName string) error {
-		return s.Pipelines.Permit(ctx, who.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+		return s.Pipelines.Permit(ctx, who.claims, access.Request{Action: access.ActionRead, Fleet: fleetName})
 	}
 	switch c.Request().Method + " " + c.Path() {
 	case "POST /api/v1/fleets/:fleet/operations", "POST /api/v1/fleets/:fleet/operations/plan":
@@ -105,15 +112,30 @@ func (s *Server) eachOf(ids []string, c echo.Context, read func(fleetName string
 
 // reads says whether the caller may look at a fleet.
 func (s *Server) reads(c *call, fleetName string) bool {
-	return c.pipeline == nil || s.Pipelines.May(c.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+	switch c.role {
+	case operator:
+		return true
+	case pipeline:
+		return s.Pipelines.May(c.claims, access.Request{Action: access.ActionRead, Fleet: fleetName})
+	default:
+		return false
+	}
 }
 
-// permit judges what a pipeline asks for, and ties its id_token to this
+// permit judges what somebody asks for, and ties a pipeline's id_token to this
 // request. Errors: *access.Refusal, or those of the store.
 func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
-	if c.pipeline == nil {
+	switch c.role {
+	case operator:
 		return nil
+	case pipeline:
+		return s.permitPipeline(c, intent, planned)
+	default:
+		return errNobody
 	}
+}
+
+func (s *Server) permitPipeline(c *call, intent *control.Intent, planned bool) error {
 	own := s.Fleets[intent.Fleet].Drain
 	wanted := access.Request{
 		Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs,
@@ -128,9 +150,9 @@ func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
 	if intent.Policy.Cap != nil {
 		wanted.Cap = *intent.Policy.Cap
 	}
-	if err := s.Pipelines.Permit(c, c.pipeline, wanted); err != nil || planned {
+	if err := s.Pipelines.Permit(c, c.claims, wanted); err != nil || planned {
 		return err
 	}
-	intent.KeyScope, intent.Job = c.pipeline.Scope(), c.pipeline.Job
-	return s.Pipelines.Bind(c, c.pipeline, intent.Key)
+	intent.KeyScope, intent.Job = c.claims.Scope(), c.claims.Job
+	return s.Pipelines.Bind(c, c.claims, intent.Key)
 }

@@ -12,19 +12,19 @@ import (
 // to drain: it would wait for itself (case T65). The drain goes on as ever: it
 // ends when the job has ended. Nil = the job may wait.
 func (s *Server) selfDrain(c *call, intent control.Intent) *SelfDrain {
-	if c.pipeline == nil || !drains(intent) || s.onOtherRunner(c, intent.Fleet) {
+	if c.role != pipeline || !drains(intent) || s.onOtherRunner(c, intent.Fleet) {
 		return nil
 	}
 	place := whereabouts.Place{Reason: "where jobs run is not known here"}
 	if s.Locator != nil {
-		place = s.Locator.Locate(c, intent.Fleet, whereabouts.Job{Project: c.pipeline.Project, ID: c.pipeline.Job})
+		place = s.Locator.Locate(c, intent.Fleet, whereabouts.Job{Project: c.claims.Project, ID: c.claims.Job})
 	}
 	switch {
 	case place.VM != "" && slices.Contains(intent.VMs, place.VM):
 		return &SelfDrain{VM: place.VM, Reason: place.Reason, Sure: true}
 	case place.VM != "" || place.Elsewhere:
 		return nil
-	case c.pipeline.Runner == 0:
+	case c.claims.Runner == 0:
 		return nil // an id_token that names no runner, of a job that no VM shows
 	default:
 		return &SelfDrain{Reason: "the job runs on this fleet's runner, and it was not found on which VM: " + place.Reason}
@@ -40,9 +40,9 @@ func drains(in control.Intent) bool {
 func (s *Server) onOtherRunner(c *call, fleetName string) bool {
 	ours := s.Fleets[fleetName].RunnerID
 	if ours == 0 {
-		return c.pipeline.Hosted()
+		return c.claims.Hosted()
 	}
-	return c.pipeline.Runner != 0 && c.pipeline.Runner != ours
+	return c.claims.Runner != 0 && c.claims.Runner != ours
 }
 
 // stillAhead drops the warning where nothing is left to wait for: the answer
