@@ -84,7 +84,9 @@ func address(request *http.Request) string {
 }
 
 // turnAway answers whoever is not let in. Failures to say who one is are
-// counted by address, and slowed if there are too many.
+// counted by address, and answered late if there are too many. The answer is
+// the same: an address may be a proxy's, and the one who is refused now an
+// honest caller who must learn why.
 func (s *Server) turnAway(c echo.Context, err error, failure bool) error {
 	ctx, from := c.Request().Context(), address(c.Request())
 	refusal, ok := errors.AsType[*access.Refusal](err)
@@ -98,7 +100,6 @@ func (s *Server) turnAway(c echo.Context, err error, failure bool) error {
 	}
 	p := s.refusal(ctx, from, refusal)
 	if failure && refusal.Reason != access.ReasonKeys && s.throttle.Failed(from) {
-		p = s.refusal(ctx, from, &access.Refusal{Reason: access.ReasonRate, Text: "too many refused requests from this address", Hint: refusal.Hint})
 		s.hold(ctx)
 	}
 	switch p.Status {
