@@ -41,7 +41,11 @@ func followerMay(c echo.Context, who *visitor) error {
 				return nil
 			}
 		case "/api/v1/events":
-			if asked := operationsNamed(c); len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !slices.Contains(who.follows, id) }) {
+			asked, err := operationsNamed(c)
+			if err != nil {
+				return err
+			}
+			if len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !slices.Contains(who.follows, id) }) {
 				return nil
 			}
 		}
@@ -52,14 +56,23 @@ func followerMay(c echo.Context, who *visitor) error {
 	}
 }
 
-// operationsNamed are the operations that a request for events is about:
-// repeated parameters, or one with commas.
-func operationsNamed(c echo.Context) []string {
-	var all []string
-	for _, value := range c.QueryParams()["operation"] {
-		all = append(all, strings.Split(value, ",")...)
+// maxNamed is how many operations a request for events may name; the route's
+// own limit is the same, but is looked at after the caller.
+const maxNamed = 200
+
+// operationsNamed are the operations that a request for events is about, each
+// once: repeated parameters, or one with commas. Errors: CodeInvalid.
+func operationsNamed(c echo.Context) ([]string, error) {
+	all := strings.Split(strings.Join(c.QueryParams()["operation"], ","), ",")
+	if len(all) > maxNamed {
+		return nil, fleet.Errorf(fleet.CodeInvalid, "%d operations are named, at most %d may be", len(all), maxNamed).
+			WithHint("name fewer in one request")
 	}
-	return all
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 1 && all[0] == "" {
+		return nil, nil
+	}
+	return all, nil
 }
 
 // pipelineMay opens what pipelines need. What they ask for on a fleet is judged
@@ -82,12 +95,13 @@ func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 		}
 		return pipelineScope("name the fleet: /api/v1/operations?fleet=NAME")
 	case "GET /api/v1/operations/:id":
-		return s.eachOf([]string{c.Param("id")}, c, read)
-	case "GET /api/v1/events":
-		if asked := operationsNamed(c); len(asked) > 0 {
-			return s.eachOf(asked, c, read)
+		op, err := s.Store.FindOperation(ctx, c.Param("id"))
+		if err != nil {
+			return err
 		}
-		return pipelineScope("name operations: /api/v1/events?operation=ID")
+		return read(op.Fleet)
+	case "GET /api/v1/events":
+		return s.mayFollow(c, read)
 	}
 	return pipelineScope("a person does that, with a token of server.tokens")
 }
@@ -96,16 +110,29 @@ func pipelineScope(hint string) error {
 	return &access.Refusal{Reason: access.ReasonScope, Text: "this is not open to pipelines", Hint: hint}
 }
 
-// eachOf asks about the fleet of each operation.
-func (s *Server) eachOf(ids []string, c echo.Context, read func(fleetName string) error) error {
-	for _, id := range ids {
-		op, err := s.Store.FindOperation(c.Request().Context(), id)
+// mayFollow asks about the fleets of the operations that are named, about each
+// once.
+func (s *Server) mayFollow(c echo.Context, read func(fleetName string) error) error {
+	asked, err := operationsNamed(c)
+	if err != nil {
+		return err
+	}
+	if len(asked) == 0 {
+		return pipelineScope("name operations: /api/v1/events?operation=ID")
+	}
+	seen := map[string]bool{}
+	for _, id := range asked {
+		op, err := s.Store.Operation(c.Request().Context(), id)
 		if err != nil {
 			return err
+		}
+		if seen[op.Fleet] {
+			continue
 		}
 		if err := read(op.Fleet); err != nil {
 			return err
 		}
+		seen[op.Fleet] = true
 	}
 	return nil
 }
