@@ -30,21 +30,6 @@ func (p Pattern) String() string {
 	return fmt.Sprintf("%q", p.Text)
 }
 
-// Check says what is wrong with a pattern; nil = nothing.
-func (p Pattern) Check() error {
-	if !p.Glob {
-		return nil
-	}
-	if _, err := path.Match(p.Text, ""); err != nil {
-		return fmt.Errorf("%q is no glob: %w", p.Text, err)
-	}
-	return nil
-}
-
-// Open says whether a glob leaves its beginning to the caller: then it says
-// nothing of whom it lets in.
-func (p Pattern) Open() bool { return p.Glob && strings.IndexAny(p.Text, `*?[\`) == 0 }
-
 func patterns(list []Pattern) string {
 	words := make([]string, len(list))
 	for i, p := range list {

@@ -76,8 +76,8 @@ type ruling struct {
 	why      string
 }
 
-// judge finds the first rule that allows the request, and says of the others
-// why they do not.
+// judge finds the first rule that allows the request, by its place; -1 = none
+// does, and rulings says of each why.
 func judge(rules []Rule, c *Claims, r Request) (allowed int, rulings []ruling) {
 	for i := range rules {
 		verdict := rules[i].ruling(c, r)
@@ -111,6 +111,7 @@ func (rule *Rule) ruling(c *Claims, r Request) ruling {
 	return ruling{why: orElse(later, rule.refuses(r))}
 }
 
+// unmet says why a token's claim is not what the rule wants; "" = it is.
 func (condition Condition) unmet(c *Claims) string {
 	got := c.texts(condition.Claim)
 	switch {
@@ -125,7 +126,7 @@ func (condition Condition) unmet(c *Claims) string {
 	return ""
 }
 
-// refuses says what of the request goes beyond the rule.
+// refuses says what of the request goes beyond the rule; "" = nothing.
 func (rule *Rule) refuses(r Request) string {
 	override := slices.Contains(rule.Allow, ActionOverride)
 	switch {

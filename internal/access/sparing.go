@@ -41,8 +41,8 @@ type kept struct {
 	err  error
 }
 
-// client is what an issuer is asked with. It follows no redirect: the keys are
-// where discovery says.
+// newSparing makes the client that an issuer is asked with. It follows no
+// redirect: the keys are where discovery says. next nil = Go's default.
 func newSparing(next http.RoundTripper, now func() time.Time) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport

@@ -143,6 +143,7 @@ func (s *Server) beginning(c *call, operation string) (int64, error) {
 	return facts[0].ID - 1, nil
 }
 
+// intentOf is what a request means. Errors: CodeInvalid.
 func intentOf(in *askInput, by fleet.Actor) (control.Intent, error) {
 	b := in.Body
 	by.Why = b.Why
@@ -176,6 +177,7 @@ func intentOf(in *askInput, by fleet.Actor) (control.Intent, error) {
 	return intent, nil
 }
 
+// word is nil for "", which leaves the choice to the fleet.
 func word[T ~string](text string) *T {
 	if text == "" {
 		return nil

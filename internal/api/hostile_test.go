@@ -217,9 +217,9 @@ func (d *door) unwelcome() []hostile {
 	}
 }
 
-// The issue asks for 40. Each is refused with a problem that says why and what
-// to do, counted once under its reason and no other, and neither the answer nor
-// the log has the token.
+// Each is refused with a problem that says why and what to do, counted once
+// under its reason and no other, and neither the answer nor the log has the
+// token.
 func TestHostileTokensAreRefusedEachForItsCountedReason(t *testing.T) {
 	d := openDoor(t)
 	list := append(append(d.forged(t), d.foreign()...), d.unwelcome()...)

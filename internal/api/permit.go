@@ -84,9 +84,9 @@ func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 	}
 	switch c.Request().Method + " " + c.Path() {
 	case "POST /api/v1/fleets/:fleet/operations", "POST /api/v1/fleets/:fleet/operations/plan":
-		return nil // permit
+		return nil // judged with the body, in permit
 	case "GET /api/v1/fleets":
-		return nil // reads
+		return nil // filtered, by reads
 	case "GET /api/v1/fleets/:fleet/vms", "GET /api/v1/fleets/:fleet/doctor":
 		return read(c.Param("fleet"))
 	case "GET /api/v1/operations":

@@ -27,8 +27,9 @@ Generated from the OpenAPI 3.1 document, which the server answers at ` + "`/open
 kept at [openapi.json](openapi.json).
 
 On the Unix socket the mode of the socket (0600) is the authority. On TCP every request under
-` + "`/api`" + ` needs ` + "`Authorization: Bearer TOKEN`" + ` (RFC 6750) with a token of ` + "`server.tokens`" + `.
-` + "`/livez`, `/readyz`, `/metrics` and `/openapi.json`" + ` need none.
+` + "`/api`" + ` needs ` + "`Authorization: Bearer TOKEN`" + ` (RFC 6750) with a token of ` + "`server.tokens`" + `, an
+id_token or a follow token ([who may ask](../access.md)). ` + "`/livez`, `/readyz`, `/metrics` and `/openapi.json`" + `
+need none; ` + "`/webhooks/gitlab`" + `, which is not in the document, has [credentials of its own](../webhooks.md).
 
 Errors are problem documents (RFC 9457, ` + "`application/problem+json`" + `) with a ` + "`code`" + ` and a ` + "`hint`" + `:
 

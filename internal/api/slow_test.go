@@ -119,6 +119,7 @@ func (q *quiet) get(t *testing.T, headers string) net.Conn {
 	return conn
 }
 
+// body sends a request and yields the beginning of its answer.
 func (q *quiet) body(t *testing.T, headers string) (net.Conn, *http.Response) {
 	t.Helper()
 	conn := q.get(t, headers)

@@ -70,7 +70,7 @@ func newStand(t *testing.T, vms int) *stand {
 // until its container is there.
 func (s *stand) runs(vm string) (project, job int64) {
 	s.t.Helper()
-	id := s.world.GitLab().Enqueue(simgitlab.JobSpec{Name: "recreate-runners", Duration: time.Hour, Timeout: 2 * time.Hour, SystemID: s.await(vm).systemID})
+	id := s.world.GitLab().Enqueue(simgitlab.JobSpec{Name: "recreate-runners", Duration: time.Hour, Timeout: 2 * time.Hour, SystemID: s.await(vm)})
 	s.until("the job runs", func() bool {
 		h := s.world.Host(vm)
 		return h != nil && len(h.Containers()) == 1
@@ -103,22 +103,21 @@ func (s *stand) ends(project, job int64) {
 	}
 }
 
-type living struct{ systemID string }
-
-// await waits until a VM's runner has joined.
-func (s *stand) await(vm string) (l living) {
+// await waits until a VM's runner has joined, and yields its system_id.
+func (s *stand) await(vm string) (systemID string) {
 	s.t.Helper()
 	s.until(vm+" lives", func() bool {
 		h := s.world.Host(vm)
 		if h == nil || !h.Up() {
 			return false
 		}
-		l.systemID = h.SystemID()
-		return l.systemID != ""
+		systemID = h.SystemID()
+		return systemID != ""
 	})
-	return l
+	return systemID
 }
 
+// until polls as a pipeline does: faster would be too many requests of one caller.
 func (s *stand) until(what string, done func() bool) {
 	s.t.Helper()
 	for limit := time.Now().Add(5 * time.Minute); !done(); {
@@ -128,7 +127,7 @@ func (s *stand) until(what string, done func() bool) {
 		select {
 		case <-s.t.Context().Done():
 			s.t.Fatalf("never: %s", what)
-		case <-time.After(20 * time.Millisecond):
+		case <-time.After(250 * time.Millisecond):
 		}
 	}
 }
@@ -173,12 +172,7 @@ func (s *stand) ask(idToken string, vms ...string) *client.Asked {
 func (s *stand) ended(asked *client.Asked, vm string) client.Operation {
 	s.t.Helper()
 	follower := s.client(asked.Follow.Token)
-	var op client.Operation
-	for _, one := range asked.Operations {
-		if one.Vm == vm {
-			op = one
-		}
-	}
+	op := operationOn(asked, vm)
 	s.t.Cleanup(func() {
 		if s.t.Failed() {
 			s.t.Logf("%s: %s, waits for %v, failure %+v", vm, op.Phase, op.Waiting, op.Failure)
@@ -203,17 +197,21 @@ func (s *stand) waitsFor(asked *client.Asked, vm string, job int64) {
 	s.t.Helper()
 	follower := s.client(asked.Follow.Token)
 	s.until("the drain of "+vm+" waits for the job", func() bool {
-		for _, one := range asked.Operations {
-			op, err := follower.Operation(s.t.Context(), one.Id)
-			if err != nil {
-				s.t.Fatal(err)
-			}
-			if op.Vm == vm && op.Jobs != nil && len(*op.Jobs) == 1 && (*op.Jobs)[0].Id == job {
-				return true
-			}
+		op, err := follower.Operation(s.t.Context(), operationOn(asked, vm).Id)
+		if err != nil {
+			s.t.Fatal(err)
 		}
-		return false
+		return op.Jobs != nil && len(*op.Jobs) == 1 && (*op.Jobs)[0].Id == job
 	})
+}
+
+func operationOn(asked *client.Asked, vm string) (op client.Operation) {
+	for _, one := range asked.Operations {
+		if one.Vm == vm {
+			op = one
+		}
+	}
+	return op
 }
 
 func (s *stand) unharmed(replaced int) {

@@ -81,6 +81,7 @@ func upper(text string) string {
 	return strings.Join(words, " ")
 }
 
+// say prints lines, of which there is at least one, under a word.
 func (j *job) say(word string, lines []string) {
 	j.log.line(word + ": " + lines[0])
 	for _, text := range lines[1:] {
@@ -144,6 +145,7 @@ func (j *job) ended(self bool) int {
 	return j.finalReport(status)
 }
 
+// verdict prints how one operation stands, and why.
 func (j *job) verdict(op *client.Operation, state State) {
 	text := headline(op)
 	switch state {

@@ -14,7 +14,7 @@ import (
 const (
 	lookEvery  = 5 * time.Second
 	silence    = 100 * time.Millisecond // ends a burst of events
-	restPieces = 1000
+	restPieces = 1000                   // events that are read at the end: all of one job's
 )
 
 // follow prints what happens until there is nothing to wait for. Errors: those
@@ -36,10 +36,11 @@ func (j *job) follow(ctx context.Context, asked *client.Asked) error {
 	s := listen(ctx, controller, what)
 	defer s.end()
 	for {
-		if err := j.gather(s); err != nil {
+		moved, err := j.gather(s)
+		if err != nil {
 			return err
 		}
-		if err := j.look(ctx, controller); err != nil {
+		if err := j.look(ctx, controller, moved); err != nil {
 			return err
 		}
 		if j.settled(asked.SelfDrain) {
@@ -79,19 +80,27 @@ func listen(ctx context.Context, controller *client.Client, what client.Followin
 	return s
 }
 
-// gather prints events until a burst of them is over, or it is time to look.
-func (j *job) gather(s *stream) error {
-	timer := time.NewTimer(lookEvery)
-	defer timer.Stop()
+// gather prints events until a burst of them is over, at the latest after
+// lookEvery, and yields what they are about: nil if there were none in that time.
+func (j *job) gather(s *stream) (moved map[string]bool, err error) {
+	latest, quiet := time.NewTimer(lookEvery), time.NewTimer(lookEvery)
+	defer latest.Stop()
+	defer quiet.Stop()
 	for {
 		select {
 		case e := <-s.events:
 			j.event(&e)
-			timer.Reset(silence)
+			if moved == nil {
+				moved = map[string]bool{}
+			}
+			moved[deref(e.Operation)] = true
+			quiet.Reset(silence)
 		case err := <-s.lost:
-			return err
-		case <-timer.C:
-			return nil
+			return nil, err
+		case <-quiet.C:
+			return moved, nil
+		case <-latest.C:
+			return moved, nil
 		}
 	}
 }
@@ -103,10 +112,12 @@ func (j *job) event(e *client.Event) {
 	j.after = max(j.after, e.Id)
 }
 
-// look reads every operation that has not ended.
-func (j *job) look(ctx context.Context, controller *client.Client) error {
+// look reads the operations that moved; if none did, all that are under way,
+// for what they wait for. What is in line moves with an event.
+func (j *job) look(ctx context.Context, controller *client.Client, moved map[string]bool) error {
 	for i := range j.ops {
-		if j.ops[i].Finished {
+		inLine := j.ops[i].Phase == client.OperationPhaseQueued && j.moving()
+		if j.ops[i].Finished || moved == nil && inLine || moved != nil && !moved[j.ops[i].Id] {
 			continue
 		}
 		var op *client.Operation

@@ -18,7 +18,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/component/stage"
 )
 
-// a job of a pipeline, as GitLab would start it.
+// pipelineJob is a job as GitLab would start it.
 type pipelineJob struct {
 	ci.Options
 	t       *testing.T
@@ -91,7 +91,7 @@ func (j *pipelineJob) says(texts ...string) {
 	}
 }
 
-// status is JUnit's word for each VM, as a parser that is not ours reads it.
+// cases are JUnit's, by VM, as a parser that is not ours reads them.
 func (j *pipelineJob) cases() map[string]junit.Test {
 	j.t.Helper()
 	suites, err := junit.IngestFile(filepath.Join(j.Reports, ci.JUnitFile))

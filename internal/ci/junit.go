@@ -9,7 +9,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// The JUnit document, as much of it as GitLab reads
+// junitSuites is the JUnit document, as much of it as GitLab reads
 // (docs.gitlab.com/ci/testing/unit_test_reports).
 type junitSuites struct {
 	XMLName xml.Name   `xml:"testsuites"`

@@ -28,8 +28,8 @@ func Names(text string) []string {
 var plain = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // mostVMs is how many one job may ask for: as many operations as one request
-// for events may name.
-const mostVMs = 200
+// for events names. A follow token may read no other events.
+const mostVMs = client.MostNamed
 
 // check refuses what cannot be asked for. Errors: CodeInvalid.
 func (o Order) check() error {

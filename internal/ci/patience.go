@@ -31,7 +31,7 @@ type patience struct {
 func (p *patience) try(ctx context.Context, reading bool, act func() error) error {
 	var began time.Time
 	told, pause := "", firstPause+p.offset()
-	for {
+	for first := true; ; first = false {
 		err := act()
 		if err == nil {
 			if told != "" {
@@ -49,7 +49,8 @@ func (p *patience) try(ctx context.Context, reading bool, act func() error) erro
 		if p.now().Sub(began) >= p.limit {
 			return err
 		}
-		if reason := reason(err); told != reason {
+		slowed := first && code == fleet.CodeRateLimited // once is no news: it was too fast
+		if reason := reason(err); told != reason && !slowed {
 			told = reason
 			p.log.line(p.stamp() + p.log.alert("no answer yet") + ": " + reason + "; tries again for up to " + p.limit.String())
 		}

@@ -84,6 +84,10 @@ func (j *job) check() error {
 		return fleet.Errorf(fleet.CodeInvalid, "SLUICE_ID_TOKEN is empty: nothing says who asks").
 			WithHint("give the job id_tokens: {SLUICE_ID_TOKEN: {aud: …}}, as the component does; it needs GitLab 15.7 or later")
 	}
+	if _, err := j.connect(""); err != nil {
+		j.Server = "(no URL)" // it may hold a password
+		return err
+	}
 	return j.Order.check()
 }
 

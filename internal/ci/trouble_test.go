@@ -8,17 +8,22 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	junit "github.com/joshdk/go-junit"
 
+	"gitlab.com/sluice-runners/sluice/internal/ci"
 	"gitlab.com/sluice-runners/sluice/internal/client"
+	"gitlab.com/sluice-runners/sluice/internal/outcome"
 	"gitlab.com/sluice-runners/sluice/test/component/stage"
 )
 
-// awaitPhase waits until an operation is in a phase, or past it.
+// awaitPhase waits until an operation is in a phase. It asks no more often than a
+// caller may (access.Throttle).
 func awaitPhase(t *testing.T, s *stage.Stage, id, phase string) {
 	t.Helper()
 	c, err := client.New(client.Options{URL: s.URL, Token: stage.Token})
@@ -38,7 +43,7 @@ func awaitPhase(t *testing.T, s *stage.Stage, id, phase string) {
 		}
 		select {
 		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
+		case <-time.After(50 * time.Millisecond):
 		}
 	}
 }
@@ -110,10 +115,9 @@ func TestAControllerThatComesLateIsWaitedForWithOneLineForEachReason(t *testing.
 	ended := make(chan int, 1)
 	go func() { ended <- j.run() }()
 	j.log.await(t, "no answer yet")
-	for s.Calls("POST operations") < 3 {
-		select {
-		case <-t.Context().Done():
-		case <-time.After(5 * time.Millisecond):
+	for limit := time.Now().Add(2 * time.Minute); s.Calls("POST operations") < 3; <-time.After(5 * time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatalf("%d requests", s.Calls("POST operations"))
 		}
 	}
 	s.Shut(false)
@@ -211,6 +215,27 @@ func TestEveryRefusalIsShownWhole(t *testing.T) {
 	}
 }
 
+func TestAPasswordInTheControllersURLIsRefusedAndWrittenNowhere(t *testing.T) {
+	t.Parallel()
+	const password = "s3cret-pw"
+	j := newJob(t, "https://ci:"+password+"@sluice.example.com", "runner-01")
+	if status := j.run(); status != outcome.Usage {
+		t.Errorf("exit status %d", status)
+	}
+	j.says("is not an http(s) URL")
+	texts := []string{j.log.String()}
+	for _, name := range []string{ci.DotenvFile, ci.JUnitFile, ci.AnnotationsFile} {
+		text, err := os.ReadFile(filepath.Join(j.Reports, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(text))
+	}
+	if strings.Contains(strings.Join(texts, ""), password) {
+		t.Errorf("the password is in %q", texts)
+	}
+}
+
 func TestACertificateThatNobodyTrustsIsExplainedAtOnce(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewTLSServer(http.NotFoundHandler())
@@ -234,6 +259,19 @@ func TestPlainHTTPWhereTLSIsSpokenIsExplained(t *testing.T) {
 		t.Errorf("exit status %d, want 1", status)
 	}
 	j.says("there is no TLS at that port")
+}
+
+func TestATokenThatGoesOverANetworkInPlainTextIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	s := stage.Open(t, stage.Options{})
+	const warning = "is not https: whoever listens on the way can use this job's token"
+	for address, warned := range map[string]bool{"127.0.0.1": false, "0.0.0.0": true} { // both are this machine
+		j := newJob(t, strings.Replace(s.URL, "127.0.0.1", address, 1), "runner-99")
+		j.run()
+		if strings.Contains(j.log.String(), warning) != warned {
+			t.Errorf("%s: %s", address, j.log.String())
+		}
+	}
 }
 
 // idToken has the claims of one, and is signed by nobody.

@@ -104,8 +104,10 @@ func begin(ts *testscript.TestScript, _ bool, args []string) {
 	defer func() { _ = log.Close() }()
 	cmd := exec.CommandContext(context.Background(), args[1], args[2:]...) //nolint:gosec // a test's own script
 	cmd.Dir, cmd.Stdout, cmd.Stderr = ts.MkAbs("."), log, log
-	for _, name := range []string{"PATH", "HOME", "TMPDIR", "TOYCLOUD", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SLUICE_SERVER", "SLUICE_TOKEN",
-		"CI_PROJECT_ID", "CI_PIPELINE_ID", "CI_JOB_NAME"} {
+	for _, name := range []string{
+		"PATH", "HOME", "TMPDIR", "TOYCLOUD", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "SLUICE_SERVER", "SLUICE_TOKEN",
+		"CI_PROJECT_ID", "CI_PIPELINE_ID", "CI_JOB_NAME",
+	} {
 		cmd.Env = append(cmd.Env, name+"="+ts.Getenv(name))
 	}
 	ts.Check(cmd.Start())
@@ -115,7 +117,7 @@ func begin(ts *testscript.TestScript, _ bool, args []string) {
 // interrupt sends Ctrl-C to a command: interrupt NAME, or another signal:
 // interrupt NAME TERM; or kill -9: ! interrupt.
 func interrupt(ts *testscript.TestScript, neg bool, args []string) {
-	var signal os.Signal = os.Interrupt
+	signal := os.Interrupt
 	switch {
 	case neg:
 		signal = os.Kill

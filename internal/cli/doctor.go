@@ -12,10 +12,11 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor [FLEET]", Short: "Examine reach, units, sudo rights and identities; change nothing",
+		Use: "doctor [FLEET]", Short: "Examine reach, units, sudo rights, identities and webhooks; change nothing",
 		Long: `Doctor looks at every VM of a fleet (or of all) as an operation would before it
 touches anything: can the host be reached, is the runner's unit as it must be,
-does sudo allow what is needed, does GitLab know the host, are the tokens good.
+does sudo allow what is needed, does GitLab know the host, are the tokens good,
+are the webhooks there that the fleet's triggers wait for.
 Each finding says what it would cause and how to mend it.
 
 Exit status: 0 clean, 1 findings.`,

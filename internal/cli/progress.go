@@ -199,27 +199,3 @@ func deref[T any](p *T) T {
 	}
 	return *p
 }
-
-func choreName(kind string) string {
-	switch kind {
-	case "orphan_watch":
-		return "the watch for orphaned jobs"
-	case "deregister":
-		return "the removal of the old manager"
-	default:
-		return "a follow-up (" + kind + ")"
-	}
-}
-
-// list joins names, each once.
-func list(names []string) string {
-	var once []string
-	seen := map[string]bool{}
-	for _, name := range names {
-		if !seen[name] {
-			seen[name] = true
-			once = append(once, name)
-		}
-	}
-	return strings.Join(once, " and ")
-}

@@ -24,7 +24,7 @@ func reference() string {
 	root := tree()
 	b.WriteString("# Command line\n\nGenerated from the commands; `sluice COMMAND --help` says the same.\n\n")
 	b.WriteString("| exit status | means |\n| --- | --- |\n| 0 | done |\n| 1 | failed |\n| 2 | usage or configuration |\n| 3 | done, but a job was cut |\n| 4 | refused by a safety rule; nothing was touched |\n| 5 | held: a person has to correct something, then `sluice op resume` |\n| 130 | interrupted |\n\n")
-	b.WriteString("| environment | is |\n| --- | --- |\n| `SLUICE_CONFIG` | the configuration file |\n| `SLUICE_SERVER`, `SLUICE_TOKEN` | a server's URL, and the token for it |\n| `NO_COLOR` | no colour at a terminal |\n\nFlags of every command:\n\n")
+	b.WriteString("| environment | is |\n| --- | --- |\n| `SLUICE_CONFIG` | the configuration file |\n| `SLUICE_SERVER`, `SLUICE_TOKEN` | a server's URL, and the token for it |\n| `SLUICE_ID_TOKEN` | of `ci recreate`: the job's id_token |\n| `NO_COLOR` | no colour at a terminal |\n\nFlags of every command:\n\n")
 	flags(&b, root.PersistentFlags())
 	for _, cmd := range root.Commands() {
 		describe(&b, cmd)

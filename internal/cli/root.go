@@ -142,5 +142,3 @@ func (p *program) load() (*config.Config, error) {
 	}
 	return c, nil
 }
-
-func (p *program) json() bool { return p.output == "json" }

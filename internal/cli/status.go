@@ -49,13 +49,6 @@ func (p *program) status(ctx context.Context, s *session, args []string) error {
 	return p.vms(vms)
 }
 
-// table prints aligned columns.
-func (p *program) table(rows func(*tabwriter.Writer)) error {
-	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	rows(w)
-	return w.Flush()
-}
-
 func (p *program) fleets(list *client.Fleets) error {
 	if p.json() {
 		return p.printJSON(list)
@@ -107,22 +100,4 @@ func (p *program) vms(list *client.VMs) error {
 		_, err = fmt.Fprintf(p.Stdout, "serving?: not looked at yet, taken to serve; `sluice doctor %s` looks\n", list.Vms[0].Fleet)
 	}
 	return err
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
-}
-
-// short drops the zero parts that Go prints: 10m0s is 10m.
-func short(duration string) string {
-	if s, ok := strings.CutSuffix(duration, "m0s"); ok {
-		duration = s + "m"
-	}
-	if s, ok := strings.CutSuffix(duration, "h0m"); ok {
-		duration = s + "h"
-	}
-	return duration
 }

@@ -64,6 +64,9 @@ func (c *Client) refused(response *http.Response, body []byte) error {
 		}
 		e.Message += ": " + strings.Join(parts, "; ")
 	}
+	if e.Message == "" {
+		e.Message = c.where + " refused it and does not say why (" + response.Status + ")"
+	}
 	e.Hint = text(p.Hint)
 	return e
 }

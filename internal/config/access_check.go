@@ -7,8 +7,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-
-	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )
 
 // owners are the claims of which every rule names one. The others are true of
@@ -68,14 +66,14 @@ func (l *lint) rule(c *Config, rule AccessRule, index string) {
 	}
 	switch {
 	case rule.Issuer != "" && !slices.Contains(known, rule.Issuer):
-		l.add(quoted(rule.Issuer)+" is not in server.oidc", near(rule.Issuer, known), at("issuer")...)
+		l.add(quoted(rule.Issuer)+" is not in server.oidc", meant(rule.Issuer, known), at("issuer")...)
 	case rule.Issuer == "" && len(known) > 1:
 		l.add("does not say which issuer it is for, and server.oidc has several", "add issuer: each GitLab counts its projects from 1", at()...)
 	}
 	l.claims(rule.Claims, at)
 	for i, name := range rule.Fleets {
 		if c.Fleets[name] == nil {
-			l.add("there is no fleet "+quoted(name), near(name, c.Names()), at("fleets", fmt.Sprintf("[%d]", i))...)
+			l.add("there is no fleet "+quoted(name), meant(name, c.Names()), at("fleets", fmt.Sprintf("[%d]", i))...)
 		}
 	}
 	for i, vm := range rule.VMs {
@@ -95,8 +93,8 @@ func (l *lint) claims(claims map[string]Claim, at func(...string) []string) {
 		}
 		for _, text := range claim {
 			l.pattern(text, at("claims", name)...)
-			if slices.Contains(owners, name) && text.Glob && strings.IndexAny(text.Text, `*?[\`) == 0 {
-				l.add("the pattern "+quoted(text.Text)+" lets anybody choose its beginning", "begin it with the name of your group", at("claims", name)...)
+			if text.Glob && slices.Contains(owners, name) {
+				l.ownerPattern(name, text.Text, at("claims", name)...)
 			}
 		}
 	}
@@ -105,15 +103,20 @@ func (l *lint) claims(claims map[string]Claim, at func(...string) []string) {
 	}
 }
 
+// ownerPattern refuses what somebody else's project could fit: ids have no
+// beginning in common, and anybody may call a group acme-too.
+func (l *lint) ownerPattern(name, pattern string, at ...string) {
+	literal, _, _ := strings.Cut(pattern, "/")
+	switch {
+	case strings.HasSuffix(name, "_id"):
+		l.add("ids are not patterns", "list them: "+name+": [42, 43]", at...)
+	case literal == pattern || strings.ContainsAny(literal, `*?[\`):
+		l.add("the pattern "+quoted(pattern)+" fits groups of anybody", "write the name of your group and a slash first: {glob: \"acme/*\"}", at...)
+	}
+}
+
 func (l *lint) pattern(t Text, at ...string) {
 	if _, err := path.Match(t.Text, ""); t.Glob && err != nil {
 		l.add(quoted(t.Text)+" is no pattern", "a [ needs its ]; write \\[ for the character itself", at...)
 	}
-}
-
-func near(name string, known []string) string {
-	if found := spelling.Nearest(name, known); found != "" {
-		return "did you mean " + quoted(found) + "?"
-	}
-	return "known: " + strings.Join(known, ", ")
 }

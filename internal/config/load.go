@@ -62,6 +62,9 @@ func Parse(path string, source []byte, env func(string) (string, bool)) (*Config
 	if err != nil {
 		return nil, problems(path, []*problem{fromYAML(err)})
 	}
+	if list := blanks(document); len(list) > 0 {
+		return nil, problems(path, list)
+	}
 	var content any
 	if err := yaml.NodeToValue(document, &content); err != nil {
 		return nil, problems(path, []*problem{fromYAML(err)})

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml/token"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
+	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )
 
 // problem is one thing that is wrong in the file. It never quotes a line of
@@ -79,3 +80,16 @@ func fromYAML(err error) *problem {
 }
 
 func quoted(text string) string { return strconv.Quote(text) }
+
+// meant is the hint for a name that is not known: the near one, else those that
+// are.
+func meant(name string, known []string) string {
+	if near := spelling.Nearest(name, known); near != "" {
+		return "did you mean " + near + "?"
+	}
+	const shown = 8
+	if len(known) > shown {
+		known = append(slices.Clone(known[:shown]), "…")
+	}
+	return "known: " + strings.Join(known, ", ")
+}

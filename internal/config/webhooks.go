@@ -8,7 +8,6 @@ import (
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/hooks/imagename"
-	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )
 
 // Webhooks says who may send events.
@@ -137,16 +136,4 @@ func (l *lint) triggerImage(t *Trigger, at string) {
 			l.add(strings.TrimSuffix(err.Error(), " ("+hint+")"), hint, "triggers", at, "image")
 		}
 	}
-}
-
-// meant suggests a name.
-func meant(name string, known []string) string {
-	if near := spelling.Nearest(name, known); near != "" {
-		return "did you mean " + near + "?"
-	}
-	const shown = 8
-	if len(known) > shown {
-		known = append(slices.Clone(known[:shown]), "…")
-	}
-	return "known: " + strings.Join(known, ", ")
 }

@@ -78,7 +78,7 @@ func stride(under int) int {
 	return 1
 }
 
-// Promise 3, rows 7 of the issue: killed at any instant, before or after any
+// Promise 3: killed at any instant, before or after any
 // effect or commit, the run ends as if nothing had happened.
 func TestACrashAtAnyInstantChangesNothing(t *testing.T) {
 	for _, s := range scenarios() {

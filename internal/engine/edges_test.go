@@ -159,7 +159,7 @@ func TestAForeignDropInIsRefusedAndNamed(t *testing.T) {
 	replaced(t, w, id, "a", old)
 }
 
-// cases.md T22, row 5 of the issue.
+// cases.md T22.
 func TestAnOrphanIsFoundAndReportedOnce(t *testing.T) {
 	w := enginetest.New("a")
 	stop := w.Now()

@@ -121,7 +121,7 @@ func TestAnOverrunGoesByThePolicy(t *testing.T) {
 	}
 }
 
-// cases.md T107: re-verify immediately before destroy. Row 8 of the issue.
+// cases.md T107: re-verify immediately before destroy.
 func TestARebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {
 	w := enginetest.New("a")
 	old := w.VM("a").ID

@@ -64,7 +64,7 @@ func (t *Tail) run(ctx context.Context, l *look, last int64) {
 		failing = err != nil
 		if len(facts) > 0 {
 			last = facts[len(facts)-1].ID
-			t.append(l, facts)
+			t.keep(l, facts)
 		}
 	}
 }
@@ -89,8 +89,8 @@ func (t *Tail) known(fact fleet.Fact) (known, error) {
 	return known{Entry: Entry{ID: fact.ID, JSON: body}, operation: fact.Operation}, err
 }
 
-// append takes in what is new and wakes those whom it concerns.
-func (t *Tail) append(l *look, facts []known) {
+// keep takes what is new into the window and wakes those whom it concerns.
+func (t *Tail) keep(l *look, facts []known) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	l.recent = append(l.recent, facts...)

@@ -1,10 +1,7 @@
 package fleet
 
 import (
-	"crypto/rand"
-	"encoding/base32"
 	"io"
-	"strings"
 	"time"
 )
 
@@ -21,13 +18,6 @@ const (
 	DeliveryIgnored    DeliveryOutcome = "ignored"    // no trigger matches
 	DeliveryUnreadable DeliveryOutcome = "unreadable" // authenticated, but not an event that can be read
 )
-
-// DeliveryOutcomes lists them all.
-func DeliveryOutcomes() []DeliveryOutcome {
-	return []DeliveryOutcome{
-		DeliveryPending, DeliveryAsked, DeliveryRefused, DeliverySuperseded, DeliveryHint, DeliveryIgnored, DeliveryUnreadable,
-	}
-}
 
 // Delivery is one authenticated call of a GitLab webhook: what it said, as far
 // as it matters here, and what it comes to. The body is not kept: it may hold
@@ -93,14 +83,5 @@ type DeliveryFilter struct {
 }
 
 // NewDeliveryID makes a delivery's id: "dl-" and 12 characters of base 32.
-func NewDeliveryID(random io.Reader) (string, error) {
-	raw := make([]byte, 8)
-	if random == nil {
-		random = rand.Reader
-	}
-	if _, err := io.ReadFull(random, raw); err != nil {
-		return "", Errorf(CodeInternal, "no randomness for a delivery id: %w", err)
-	}
-	text := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(raw)
-	return "dl-" + strings.ToLower(text[:12]), nil
-}
+// random nil = crypto/rand. Errors: CodeInternal.
+func NewDeliveryID(random io.Reader) (string, error) { return newID("dl-", random) }

@@ -98,17 +98,21 @@ type Incarnation struct {
 }
 
 // NewOperationID makes an operation id: "op-" and 12 characters of base 32.
-// It is short enough to type and fits every cloud's label rules.
-func NewOperationID(random io.Reader) (string, error) {
+// It is short enough to type and fits every cloud's label rules. random nil =
+// crypto/rand. Errors: CodeInternal.
+func NewOperationID(random io.Reader) (string, error) { return newID("op-", random) }
+
+// newID is a prefix and 60 random bits.
+func newID(prefix string, random io.Reader) (string, error) {
 	raw := make([]byte, 8)
 	if random == nil {
 		random = rand.Reader
 	}
 	if _, err := io.ReadFull(random, raw); err != nil {
-		return "", Errorf(CodeInternal, "no randomness for an operation id: %w", err)
+		return "", Errorf(CodeInternal, "no randomness for an id: %w", err)
 	}
 	text := base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(raw)
-	return "op-" + strings.ToLower(text[:12]), nil
+	return prefix + strings.ToLower(text[:12]), nil
 }
 
 // RequestToken yields the idempotency token of an operation's attempt at an

@@ -10,12 +10,10 @@ import (
 )
 
 // giveUp is how long a task tries to ask for what it is there for: a VM may
-// have another operation in its way for as long as that takes. It is well below
-// the life of the keys (7 days) under which nothing is asked for twice.
+// have another operation in its way for as long as that takes. With
+// the longest ImageWait (72 h, package config) it is still below the life of the
+// keys (7 days) under which nothing is asked for twice.
 const giveUp = 24 * time.Hour
-
-// LongestImageWait bounds [Trigger.ImageWait].
-const LongestImageWait = 72 * time.Hour
 
 // delivery makes the row of an authenticated body: what it says, what it comes
 // to and why. Errors: no randomness; the row is yielded all the same.

@@ -3,6 +3,8 @@ package hooks_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -85,8 +87,8 @@ func TestWhoIsNotLetInLeavesNothing(t *testing.T) {
 			r.Header.Set("webhook-timestamp", "1764504001")
 		}, "other stale", 401},
 		"a moved time within the window": {func(w *world, r *http.Request) {
-			r.Header.Set("webhook-timestamp", w.Now().Add(time.Second).Format("20060102"))
-		}, "other stale", 401},
+			r.Header.Set("webhook-timestamp", fmt.Sprint(w.Now().Add(time.Second).Unix()))
+		}, "other unauthorized", 401},
 		"no time":              {func(_ *world, r *http.Request) { r.Header.Del("webhook-timestamp") }, "other unauthorized", 401},
 		"a time that is none":  {func(_ *world, r *http.Request) { r.Header.Set("webhook-timestamp", "now") }, "other unauthorized", 401},
 		"a time out of bounds": {func(_ *world, r *http.Request) { r.Header.Set("webhook-timestamp", "-9223372036854775808") }, "other stale", 401},
@@ -100,7 +102,10 @@ func TestWhoIsNotLetInLeavesNothing(t *testing.T) {
 		"a wrong secret token": {func(_ *world, r *http.Request) {
 			*r = *tokened(body, "k", "another-secret-token")
 		}, "other unauthorized", 401},
-		"the hash of a secret token": {func(_ *world, r *http.Request) { *r = *tokened(body, "k", "") }, "other unauthorized", 401},
+		"an empty secret token": {func(_ *world, r *http.Request) { *r = *tokened(body, "k", "") }, "other unauthorized", 401},
+		"the hash of a secret token": {func(_ *world, r *http.Request) {
+			*r = *tokened(body, "k", fmt.Sprintf("%x", sha256.Sum256([]byte(tokenNew))))
+		}, "other unauthorized", 401},
 		"a body that is longer than GitLab's": {func(_ *world, r *http.Request) {
 			*r = *tokened(bytes.Repeat([]byte(" "), 26<<20), "k", tokenNew)
 		}, "other too_large", 413},

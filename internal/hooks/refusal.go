@@ -16,7 +16,7 @@ const (
 	resultStale        = "stale"        // signed too long ago, or ahead of our clock
 	resultTooLarge     = "too_large"
 	resultIncomplete   = "incomplete" // the body did not come whole
-	resultBusy         = "busy"       // too many at once
+	resultBusy         = "busy"       // too many large ones at once
 	resultFailed       = "failed"     // it could not be stored
 )
 

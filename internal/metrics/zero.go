@@ -80,11 +80,6 @@ func (m *Metrics) zero(o Options) {
 			m.gitlab.WithLabelValues(route, code)
 		}
 	}
-	for _, event := range o.Events {
-		for _, result := range o.Results {
-			m.deliveries.WithLabelValues(event, result)
-		}
-	}
 	for _, reason := range o.Refusals {
 		m.refusals.WithLabelValues(reason)
 	}

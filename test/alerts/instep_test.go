@@ -1,6 +1,7 @@
 package alerts
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -45,8 +46,8 @@ func TestEveryAlertHasItsRunbookAndEveryRunbookItsAlert(t *testing.T) {
 		if text := read(t, filepath.Join(runbooks, file)); !strings.HasPrefix(text, "# "+r.Alert+"\n") {
 			t.Errorf("%s is not titled %s", file, r.Alert)
 		}
-		if !strings.Contains(index, "("+file+")") {
-			t.Errorf("the index of the runbooks does not link %s", file)
+		if row := fmt.Sprintf("\n| [%s](%s) | %s | %s |\n", r.Alert, file, r.Labels["severity"], r.Annotations["summary"]); !strings.Contains(index, row) {
+			t.Errorf("the index of the runbooks has no line %s", row)
 		}
 	}
 	entries, err := os.ReadDir(runbooks)

@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
+	"gitlab.com/sluice-runners/sluice/internal/access"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
 	"gitlab.com/sluice-runners/sluice/internal/hooks"
@@ -27,10 +28,14 @@ func series(t *testing.T) map[string][]map[string]string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	var refusals []string
+	for _, reason := range access.Reasons() {
+		refusals = append(refusals, string(reason))
+	}
 	_, err := metrics.New(registry, metrics.Options{
 		Fleets: map[string]fleet.Spec{"lab": {Name: "lab", VMs: []string{"runner-01"}}}, Version: "test", Clock: stillClock{},
 		State:  func(context.Context) (metrics.State, error) { return metrics.State{}, nil },
-		Routes: gitlab.Routes(), Providers: []string{"exec"}, Events: hooks.Events(), Results: hooks.Results(),
+		Routes: gitlab.Routes(), Providers: []string{"exec"}, Refusals: refusals, Events: hooks.Events(), Results: hooks.Results(),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -113,7 +113,7 @@ func TestThePhaseTableHasNoPhaseWithoutAPlaceInTheMatrix(t *testing.T) {
 	}
 }
 
-// Row 7 of the issue: kill -9 before and after the effect of every step.
+// kill -9, before and after the effect of every step.
 func TestKillingSluiceAtAnyPointChangesNothing(t *testing.T) {
 	var mu sync.Mutex
 	var gaps []time.Duration

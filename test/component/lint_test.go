@@ -164,13 +164,17 @@ func flag(cmd *cobra.Command, name string) bool {
 	return cmd.Flags().Lookup(name) != nil || cmd.InheritedFlags().Lookup(name) != nil
 }
 
-// The job that issue and docs promise, whatever its inputs.
+// The job that docs/component.md promises, whatever its inputs.
 func TestTheJobIsSafeToRetryAndToCancelAndKeepsItsReports(t *testing.T) {
 	found := job(t, nil)
 	for key, want := range map[string]any{"interruptible": false, "timeout": "2h", "resource_group": "sluice-shared", "stage": "deploy"} {
 		if found[key] != want {
 			t.Errorf("%s: %v, want %v", key, found[key], want)
 		}
+	}
+	retry, _ := found["retry"].(map[string]any)
+	if when, _ := retry["when"].([]any); retry["max"] == nil || len(when) == 0 || slices.Contains(when, any("script_failure")) {
+		t.Errorf("retry: %v", retry)
 	}
 	environment, _ := found["environment"].(map[string]any)
 	if environment["action"] != "access" || environment["name"] != "runners/shared" {

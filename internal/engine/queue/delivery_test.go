@@ -71,7 +71,9 @@ func TestAWakeEndsADeliverysLongWait(t *testing.T) {
 	id := received(t, s, 1)
 	must(t, q.WakeDelivery(t.Context(), id))
 	resting := func(n int) func() bool {
-		return func() bool { return l.count(id) == n && jobs(t, s, "kind = 'webhook_delivery' and state = 'scheduled'") == 1 }
+		return func() bool {
+			return l.count(id) == n && jobs(t, s, "kind = 'webhook_delivery' and state = 'scheduled'") == 1
+		}
 	}
 	eventually(t, "it rests", patience, resting(1))
 	must(t, q.WakeDelivery(t.Context(), id))

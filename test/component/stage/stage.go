@@ -19,7 +19,6 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/config"
 	"gitlab.com/sluice-runners/sluice/internal/engine"
-	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
 	"gitlab.com/sluice-runners/sluice/internal/runnerhost"
 	"gitlab.com/sluice-runners/sluice/internal/sim"
@@ -186,9 +185,6 @@ func (s *Stage) fleet() (*engine.Fleet, error) {
 		GitLab: instance.Entry(spec.RunnerID), Registrar: instance.Registrar(s.World.RunnerToken()),
 	}, nil
 }
-
-// Spec is the fleet's.
-func (s *Stage) Spec() fleet.Spec { return s.World.Spec() }
 
 type wall struct{}
 

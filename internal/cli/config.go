@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"runtime"
 
 	"github.com/spf13/cobra"
 
@@ -61,18 +60,4 @@ func (p *program) validate() error {
 	}
 	_, err = fmt.Fprintf(p.Stdout, "%s: good (fleets: %d, VMs: %d)\n", c.Path, len(c.Fleets), vms)
 	return err
-}
-
-func (p *program) versionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "version", Short: "Print the version", Example: "  sluice version",
-		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			if p.json() {
-				return p.printJSON(map[string]string{"version": p.Version, "go": runtime.Version()})
-			}
-			_, err := fmt.Fprintf(p.Stdout, "sluice %s (%s)\n", p.Version, runtime.Version())
-			return err
-		},
-	}
 }

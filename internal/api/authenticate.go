@@ -75,6 +75,8 @@ func (s *Server) identify(ctx context.Context, request *http.Request) (*visitor,
 	return &visitor{role: operator, by: fleet.Actor{Name: name, From: from}, key: "token " + name}, nil
 }
 
+// address is where a request comes from, without the port. Behind a proxy it is
+// the proxy's.
 func address(request *http.Request) string {
 	host, _, err := net.SplitHostPort(request.RemoteAddr)
 	if err != nil {
@@ -137,6 +139,7 @@ func (s *Server) refusal(ctx context.Context, who string, r *access.Refusal) *Pr
 	return p
 }
 
+// refusalStatus is the one place where reasons become HTTP statuses.
 func refusalStatus(reason access.Reason) int {
 	switch reason {
 	case access.ReasonPolicy, access.ReasonReplayed, access.ReasonScope:
