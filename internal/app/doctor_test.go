@@ -49,14 +49,14 @@ func TestTheDoctorLooksAtTheWebhooksThatTheConfigurationsTriggersNeed(t *testing
 		heard bool
 		want  []string // what is found, in turn
 	}{
-		"missing":              {hooks: elsewhere, want: []string{"error project 42 has no webhook that comes here"}},
-		"at another address":   {hooks: fine, url: "https://other.example.com/webhooks/gitlab", want: []string{"error project 42 has no webhook that comes here"}},
-		"at its own address":   {hooks: elsewhere + "," + fine, url: "https://sluice.example.com/webhooks/gitlab"},
-		"missing, but heard":   {hooks: elsewhere, heard: true},
-		"disabled":             {hooks: disabled, want: []string{"error webhook 5 of project 42 is disabled by GitLab until 2030-01-01T12:00:00Z", "(last: 401)"}},
-		"fine":                 {hooks: elsewhere + "," + fine},
-		"of other events":      {hooks: wrong, want: []string{"error no webhook of project 42 sends pipeline events", "warning webhook 6 of project 42 does not verify"}},
-		"nobody may look":      {want: []string{"warning nothing of project 42 was ever let in, and without gitlab.token"}},
+		"missing":               {hooks: elsewhere, want: []string{"error project 42 has no webhook that comes here"}},
+		"at another address":    {hooks: fine, url: "https://other.example.com/webhooks/gitlab", want: []string{"error project 42 has no webhook that comes here"}},
+		"at its own address":    {hooks: elsewhere + "," + fine, url: "https://sluice.example.com/webhooks/gitlab"},
+		"missing, but heard":    {hooks: elsewhere, heard: true},
+		"disabled":              {hooks: disabled, want: []string{"error webhook 5 of project 42 is disabled by GitLab until 2030-01-01T12:00:00Z", "(last: 401)"}},
+		"fine":                  {hooks: elsewhere + "," + fine},
+		"of other events":       {hooks: wrong, want: []string{"error no webhook of project 42 sends pipeline events", "warning webhook 6 of project 42 does not verify"}},
+		"nobody may look":       {want: []string{"warning nothing of project 42 was ever let in, and without gitlab.token"}},
 		"nobody may, but heard": {heard: true},
 	} {
 		t.Run(name, func(t *testing.T) {
