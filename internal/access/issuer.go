@@ -13,8 +13,14 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 )
 
-// rediscover is how old an issuer's discovery document may become.
-const rediscover = time.Hour
+// How long what an issuer said is good for: its discovery document and its keys
+// are read anew every hour. If it cannot be asked then, GitLab may be down for a
+// while, or somebody keeps us from hearing that a key was taken back: the old
+// ones serve for one more hour, and no longer.
+const (
+	rediscover = time.Hour
+	trusted    = 2 * time.Hour
+)
 
 // Issuer is one GitLab that signs id_tokens, and whom they must be made for.
 type Issuer struct {
@@ -109,42 +115,70 @@ func (i *issuer) noKeys(err error) *Refusal {
 }
 
 // ready yields the verifier, after discovery (OpenID Connect Discovery 1.0
-// section 4) if that is due. A failed one keeps the verifier there is.
+// section 4) if that is due. While a failed one leaves no doubt, the verifier
+// there is goes on.
 func (i *issuer) ready(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if age := i.now().Sub(i.since); i.verifier != nil && age >= 0 && age < rediscover {
+	if i.younger(rediscover) {
 		return i.verifier, nil
 	}
-	ctx = oidc.ClientContext(ctx, i.client)
+	verifier, err := i.discover(oidc.ClientContext(ctx, i.client))
+	switch {
+	case err == nil:
+		i.verifier, i.since = verifier, i.now()
+	case !i.younger(trusted) || !errors.Is(err, errKeys):
+		return nil, err
+	}
+	return i.verifier, nil
+}
+
+// younger says whether there is a verifier whose keys were read less than age
+// ago. A clock that was set back says nothing.
+func (i *issuer) younger(age time.Duration) bool {
+	since := i.now().Sub(i.since)
+	return i.verifier != nil && since >= 0 && since < age
+}
+
+// discover reads the discovery document and the keys. Errors: errKeys if the
+// issuer could not be asked.
+func (i *issuer) discover(ctx context.Context) (*oidc.IDTokenVerifier, error) {
 	provider, err := oidc.NewProvider(ctx, i.URL)
 	if err != nil {
-		return i.verifier, unlessThere(i.verifier, err)
+		return nil, err
 	}
 	var found struct {
 		Keys string `json:"jwks_uri"`
 	}
 	if err := provider.Claims(&found); err != nil {
-		return i.verifier, unlessThere(i.verifier, err)
+		return nil, err
 	}
 	if err := CheckIssuerURL(found.Keys); err != nil {
 		return nil, fmt.Errorf("jwks_uri: %w", err)
 	}
+	if err := i.reach(ctx, found.Keys); err != nil {
+		return nil, err
+	}
 	keys := keySet{oidc.NewRemoteKeySet(ctx, found.Keys)}
-	i.verifier = oidc.NewVerifier(i.URL, keys, &oidc.Config{
+	return oidc.NewVerifier(i.URL, keys, &oidc.Config{
 		SupportedSigningAlgs: algorithms,
 		SkipClientIDCheck:    true, // verify asks for more: this audience alone
 		SkipExpiryCheck:      true, // checkTimes has leeways and our clock
-	})
-	i.since = i.now()
-	return i.verifier, nil
+	}), nil
 }
 
-func unlessThere(verifier *oidc.IDTokenVerifier, err error) error {
-	if verifier != nil {
-		return nil
+// reach sees that the keys can be read, before the old ones are given up. The
+// answer is kept: the verifier's own look, which follows, costs no request.
+func (i *issuer) reach(ctx context.Context, keys string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, keys, http.NoBody)
+	if err != nil {
+		return err
 	}
-	return err
+	response, err := i.client.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
 
 // keySet notes what became of the signature: the verifier's own error does not

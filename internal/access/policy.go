@@ -16,7 +16,7 @@ type Action string
 const (
 	ActionRead     Action = "read"     // fleets, VMs, operations, events, doctor
 	ActionPlan     Action = "plan"     // say what asking would do
-	ActionOverride Action = "override" // no_drain, take_over, parallel, and policies beside cap and on_overrun
+	ActionOverride Action = "override" // no_drain, take_over, parallel, and policies harsher than the fleet's own
 )
 
 // Actions lists them all.
@@ -55,16 +55,17 @@ type Rule struct {
 	Allow  []Action
 	Fleets []string
 	VMs    []Pattern     // empty = all of the fleets'
-	MaxCap time.Duration // the longest cap that may be asked for; 0 = the fleet's own rules
+	MaxCap time.Duration // the longest drain that may be asked for; 0 = the fleet's own rules
 }
 
 // Request is what somebody wants.
 type Request struct {
-	Action   Action
-	Fleet    string
-	VMs      []string
-	Cap      time.Duration // asked for; 0 = the fleet's
-	Override bool          // asks for what only ActionOverride allows
+	Action     Action
+	Fleet      string
+	VMs        []string
+	Cap        time.Duration // asked for; 0 = the fleet's
+	WaitsUntil time.Duration // the end of a wait for jobs beyond the cap that is asked for; 0 = none is
+	Overrides  []string      // the parts of it that only ActionOverride allows, in words
 }
 
 func (r Request) changes() bool { return r.Action != ActionRead && r.Action != ActionPlan }
@@ -127,15 +128,18 @@ func (condition Condition) unmet(c *Claims) string {
 
 // refuses says what of the request goes beyond the rule; "" = nothing.
 func (rule *Rule) refuses(r Request) string {
+	override := slices.Contains(rule.Allow, ActionOverride)
 	switch {
 	case !slices.Contains(rule.Fleets, r.Fleet):
 		return "it is not for fleet " + shown(r.Fleet)
 	case !rule.allows(r.Action):
 		return fmt.Sprintf("it allows %s, not %s", words(rule.Allow), r.Action)
-	case r.Override && !slices.Contains(rule.Allow, ActionOverride):
-		return "it does not allow override, which no_drain, take_over, parallel and policies beside cap and on_overrun need"
+	case len(r.Overrides) > 0 && !override:
+		return "it does not allow override, which is needed for " + strings.Join(r.Overrides, ", and for ")
 	case rule.MaxCap > 0 && r.Cap > rule.MaxCap:
 		return fmt.Sprintf("the cap of %s is above its max_cap of %s", r.Cap, rule.MaxCap)
+	case rule.MaxCap > 0 && r.WaitsUntil > rule.MaxCap && !override:
+		return fmt.Sprintf("it does not allow override, which is needed for on_overrun wait: that may last %s, beyond its max_cap of %s", r.WaitsUntil, rule.MaxCap)
 	}
 	for _, vm := range r.VMs {
 		if len(rule.VMs) > 0 && !anyMatches(rule.VMs, vm) {

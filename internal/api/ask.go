@@ -117,7 +117,7 @@ func (s *Server) asked(c *call, answers []control.Answer) (*askOutput, error) {
 
 // follow makes the token that outlives a pipeline's id_token; nil for others.
 func (s *Server) follow(c *call, answers []control.Answer) (*Follow, error) {
-	if c.pipeline == nil {
+	if c.role != pipeline {
 		return nil, nil
 	}
 	ids := make([]string, len(answers))

@@ -39,7 +39,7 @@ func (s *Server) authenticate(next echo.HandlerFunc) echo.HandlerFunc {
 			return s.turnAway(c, err, false)
 		}
 		if err := s.mayEnter(c, who); err != nil {
-			return s.turnAway(c, err, who.follows != nil)
+			return s.turnAway(c, err, who.role == follower)
 		}
 		c.SetRequest(request.WithContext(context.WithValue(ctx, callerKey{}, who)))
 		return next(c)
@@ -60,19 +60,19 @@ func (s *Server) identify(ctx context.Context, request *http.Request) (*visitor,
 		if err != nil {
 			return nil, err
 		}
-		return &visitor{by: fleet.Actor{Name: claims.Name(), From: from}, key: claims.Caller(), pipeline: claims}, nil
+		return &visitor{role: pipeline, by: fleet.Actor{Name: claims.Name(), From: from}, key: claims.Caller(), claims: claims}, nil
 	case s.Pipelines.Follows(token):
 		operations, err := s.Pipelines.Followed(ctx, token)
 		if err != nil {
 			return nil, err
 		}
-		return &visitor{by: fleet.Actor{Name: "follower", From: from}, key: "follower " + access.Hash(token), follows: operations}, nil
+		return &visitor{role: follower, by: fleet.Actor{Name: "follower", From: from}, key: "follower " + access.Hash(token), follows: operations}, nil
 	}
 	name, err := s.Tokens.Authenticate(token)
 	if err != nil {
 		return nil, err
 	}
-	return &visitor{by: fleet.Actor{Name: name, From: from}, key: "token " + name}, nil
+	return &visitor{role: operator, by: fleet.Actor{Name: name, From: from}, key: "token " + name}, nil
 }
 
 // address is where a request comes from, without the port. Behind a proxy it is
@@ -86,7 +86,9 @@ func address(request *http.Request) string {
 }
 
 // turnAway answers whoever is not let in. Failures to say who one is are
-// counted by address, and slowed if there are too many.
+// counted by address, and answered late if there are too many. The answer is
+// the same: an address may be a proxy's, and the one who is refused now an
+// honest caller who must learn why.
 func (s *Server) turnAway(c echo.Context, err error, failure bool) error {
 	ctx, from := c.Request().Context(), address(c.Request())
 	refusal, ok := errors.AsType[*access.Refusal](err)
@@ -100,7 +102,6 @@ func (s *Server) turnAway(c echo.Context, err error, failure bool) error {
 	}
 	p := s.refusal(ctx, from, refusal)
 	if failure && refusal.Reason != access.ReasonKeys && s.throttle.Failed(from) {
-		p = s.refusal(ctx, from, &access.Refusal{Reason: access.ReasonRate, Text: "too many refused requests from this address", Hint: refusal.Hint})
 		s.hold(ctx)
 	}
 	switch p.Status {

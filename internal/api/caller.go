@@ -14,18 +14,30 @@ import (
 
 type callerKey struct{}
 
+// role says which rules hold for a visitor.
+type role int
+
+// The roles. Who was not given one may do nothing.
+const (
+	nobody   role = iota
+	operator      // a person, at the socket or with a static token: everything
+	pipeline      // a CI job: what access says of its claims
+	follower      // reads the operations of its token
+)
+
 // visitor is who makes a request, and what limits them.
 type visitor struct {
-	by       fleet.Actor
-	key      string         // what limits count by; "" = no limits
-	pipeline *access.Claims // a CI job: access says what it may do
-	follows  []string       // a follower: the only operations it may read
+	role    role
+	by      fleet.Actor
+	key     string         // what limits count by; "" = no limits
+	claims  *access.Claims // of a pipeline
+	follows []string       // of a follower
 }
 
 // WithCaller marks a request's context: the door that it came through has
 // said already who is asking (the Unix socket, or the same process).
 func WithCaller(ctx context.Context, by fleet.Actor) context.Context {
-	return context.WithValue(ctx, callerKey{}, &visitor{by: by})
+	return context.WithValue(ctx, callerKey{}, &visitor{role: operator, by: by})
 }
 
 func caller(ctx context.Context) (*visitor, bool) {

@@ -14,7 +14,10 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-const eventsPath = "/api/v1/events"
+const (
+	eventsPath    = "/api/v1/events"
+	placelessWait = time.Second
+)
 
 type eventsInput struct {
 	After     int64    `query:"after" minimum:"0" doc:"Only events after this id."`
@@ -95,8 +98,11 @@ func (s *Server) facts(c *call, in *eventsInput, operations []string) ([]fleet.F
 	if err != nil || len(facts) > 0 || in.Wait == 0 {
 		return facts, err
 	}
-	f, err := s.tail.Follow(c, in.After, operations)
-	if err != nil {
+	f, err := s.tail.Follow(c, c.key, in.After, operations)
+	switch code := fleet.CodeOf(err); {
+	case err != nil && (code == fleet.CodeUnavailable || code == fleet.CodeRateLimited):
+		return s.placeless(c, in, operations)
+	case err != nil:
 		return nil, ending(err)
 	}
 	defer f.Close()
@@ -106,6 +112,20 @@ func (s *Server) facts(c *call, in *eventsInput, operations []string) ([]fleet.F
 	}
 	if err != nil {
 		return nil, err
+	}
+	return events.Read(c, s.Store, in.After, operations, in.Limit)
+}
+
+// placeless answers who waits for news and has no place among those who
+// follow: with what there is after a moment, without which he would be back at
+// once.
+func (s *Server) placeless(c *call, in *eventsInput, operations []string) ([]fleet.Fact, error) {
+	moment := time.NewTimer(min(time.Duration(in.Wait)*time.Second, placelessWait))
+	defer moment.Stop()
+	select {
+	case <-c.Done():
+		return nil, nil
+	case <-moment.C:
 	}
 	return events.Read(c, s.Store, in.After, operations, in.Limit)
 }

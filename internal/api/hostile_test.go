@@ -198,6 +198,8 @@ func (d *door) unwelcome() []hostile {
 		bad("another kind", nil, `{"kind":"delete","vms":["a"]}`),
 		bad("a VM outside of the rule", nil, `{"kind":"recreate","vms":["a","c"]}`),
 		bad("a cap above the rule's", nil, `{"kind":"recreate","vms":["a"],"policy":{"cap":"31m"}}`),
+		bad("a cap below the fleet's own", nil, `{"kind":"recreate","vms":["a"],"policy":{"cap":"1s"}}`),
+		bad("a wait for jobs beyond the rule's cap", nil, `{"kind":"recreate","vms":["a"],"policy":{"on_overrun":"wait"}}`),
 		bad("a larger budget", nil, `{"kind":"recreate","vms":["a"],"parallel":2}`),
 		bad("another owner's drop-in", nil, `{"kind":"recreate","vms":["a"],"take_over":true}`),
 		bad("a policy that weakens the proof", nil, `{"kind":"recreate","vms":["a"],"policy":{"on_unproven":"proceed"}}`),

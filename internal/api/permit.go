@@ -12,17 +12,24 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// mayEnter says whether a limited caller may use a route at all. Routes that
-// are not named here are closed to followers and pipelines: a new one begins
-// closed. Errors: *access.Refusal, or those of the store.
+// mayEnter says whether a caller may use a route at all. Routes that are not
+// named here are closed to followers and pipelines: a new one begins closed.
+// Errors: *access.Refusal, or those of the store.
 func (s *Server) mayEnter(c echo.Context, who *visitor) error {
-	switch {
-	case who.follows != nil:
-		return followerMay(c, who)
-	case who.pipeline != nil:
+	switch who.role {
+	case operator:
+		return nil
+	case pipeline:
 		return s.pipelineMay(c, who)
+	case follower:
+		return followerMay(c, who)
 	}
-	return nil
+	return errNobody
+}
+
+// errNobody is for who has no role: it must never be seen.
+var errNobody = &access.Refusal{
+	Reason: access.ReasonScope, Text: "this caller may do nothing", Hint: "come with a static token, an id_token or a follow token",
 }
 
 // followerMay opens two routes, for the follower's operations alone.
@@ -34,7 +41,11 @@ func followerMay(c echo.Context, who *visitor) error {
 				return nil
 			}
 		case "/api/v1/events":
-			if asked := operationsNamed(c); len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !slices.Contains(who.follows, id) }) {
+			asked, err := operationsNamed(c)
+			if err != nil {
+				return err
+			}
+			if len(asked) > 0 && !slices.ContainsFunc(asked, func(id string) bool { return !slices.Contains(who.follows, id) }) {
 				return nil
 			}
 		}
@@ -45,14 +56,23 @@ func followerMay(c echo.Context, who *visitor) error {
 	}
 }
 
-// operationsNamed are the operations that a request for events is about:
-// repeated parameters, or one with commas.
-func operationsNamed(c echo.Context) []string {
-	var all []string
-	for _, value := range c.QueryParams()["operation"] {
-		all = append(all, strings.Split(value, ",")...)
+// maxNamed is how many operations a request for events may name; the route's
+// own limit is the same, but is looked at after the caller.
+const maxNamed = 200
+
+// operationsNamed are the operations that a request for events is about, each
+// once: repeated parameters, or one with commas. Errors: CodeInvalid.
+func operationsNamed(c echo.Context) ([]string, error) {
+	all := strings.Split(strings.Join(c.QueryParams()["operation"], ","), ",")
+	if len(all) > maxNamed {
+		return nil, fleet.Errorf(fleet.CodeInvalid, "%d operations are named, at most %d may be", len(all), maxNamed).
+			WithHint("name fewer in one request")
 	}
-	return all
+	slices.Sort(all)
+	if all = slices.Compact(all); len(all) == 1 && all[0] == "" {
+		return nil, nil
+	}
+	return all, nil
 }
 
 // pipelineMay opens what pipelines need. What they ask for on a fleet is judged
@@ -60,7 +80,7 @@ func operationsNamed(c echo.Context) []string {
 func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 	ctx := c.Request().Context()
 	read := func(fleetName string) error {
-		return s.Pipelines.Permit(ctx, who.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+		return s.Pipelines.Permit(ctx, who.claims, access.Request{Action: access.ActionRead, Fleet: fleetName})
 	}
 	switch c.Request().Method + " " + c.Path() {
 	case "POST /api/v1/fleets/:fleet/operations", "POST /api/v1/fleets/:fleet/operations/plan":
@@ -75,12 +95,13 @@ func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 		}
 		return pipelineScope("name the fleet: /api/v1/operations?fleet=NAME")
 	case "GET /api/v1/operations/:id":
-		return s.eachOf([]string{c.Param("id")}, c, read)
-	case "GET /api/v1/events":
-		if asked := operationsNamed(c); len(asked) > 0 {
-			return s.eachOf(asked, c, read)
+		op, err := s.Store.FindOperation(ctx, c.Param("id"))
+		if err != nil {
+			return err
 		}
-		return pipelineScope("name operations: /api/v1/events?operation=ID")
+		return read(op.Fleet)
+	case "GET /api/v1/events":
+		return s.mayFollow(c, read)
 	}
 	return pipelineScope("a person does that, with a token of server.tokens")
 }
@@ -89,32 +110,64 @@ func pipelineScope(hint string) error {
 	return &access.Refusal{Reason: access.ReasonScope, Text: "this is not open to pipelines", Hint: hint}
 }
 
-// eachOf asks about the fleet of each operation.
-func (s *Server) eachOf(ids []string, c echo.Context, read func(fleetName string) error) error {
-	for _, id := range ids {
-		op, err := s.Store.FindOperation(c.Request().Context(), id)
+// mayFollow asks about the fleets of the operations that are named, about each
+// once.
+func (s *Server) mayFollow(c echo.Context, read func(fleetName string) error) error {
+	asked, err := operationsNamed(c)
+	if err != nil {
+		return err
+	}
+	if len(asked) == 0 {
+		return pipelineScope("name operations: /api/v1/events?operation=ID")
+	}
+	seen := map[string]bool{}
+	for _, id := range asked {
+		op, err := s.Store.Operation(c.Request().Context(), id)
 		if err != nil {
 			return err
+		}
+		if seen[op.Fleet] {
+			continue
 		}
 		if err := read(op.Fleet); err != nil {
 			return err
 		}
+		seen[op.Fleet] = true
 	}
 	return nil
 }
 
 // reads says whether the caller may look at a fleet.
 func (s *Server) reads(c *call, fleetName string) bool {
-	return c.pipeline == nil || s.Pipelines.May(c.pipeline, access.Request{Action: access.ActionRead, Fleet: fleetName})
+	switch c.role {
+	case operator:
+		return true
+	case pipeline:
+		return s.Pipelines.May(c.claims, access.Request{Action: access.ActionRead, Fleet: fleetName})
+	default:
+		return false
+	}
 }
 
-// permit judges what a pipeline asks for, and ties its id_token to this
+// permit judges what somebody asks for, and ties a pipeline's id_token to this
 // request. Errors: *access.Refusal, or those of the store.
 func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
-	if c.pipeline == nil {
+	switch c.role {
+	case operator:
 		return nil
+	case pipeline:
+		return s.permitPipeline(c, intent, planned)
+	default:
+		return errNobody
 	}
-	wanted := access.Request{Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs, Override: overrides(intent)}
+}
+
+func (s *Server) permitPipeline(c *call, intent *control.Intent, planned bool) error {
+	own := s.Fleets[intent.Fleet].Drain
+	wanted := access.Request{
+		Action: access.Action(intent.Kind), Fleet: intent.Fleet, VMs: intent.VMs,
+		Overrides: overrides(intent, own), WaitsUntil: waitsUntil(intent, own),
+	}
 	if intent.Kind == fleet.KindCreate && intent.Replace {
 		wanted.Action = access.Action(fleet.KindRecreate)
 	}
@@ -124,17 +177,9 @@ func (s *Server) permit(c *call, intent *control.Intent, planned bool) error {
 	if intent.Policy.Cap != nil {
 		wanted.Cap = *intent.Policy.Cap
 	}
-	if err := s.Pipelines.Permit(c, c.pipeline, wanted); err != nil || planned {
+	if err := s.Pipelines.Permit(c, c.claims, wanted); err != nil || planned {
 		return err
 	}
-	intent.KeyScope, intent.Job = c.pipeline.Scope(), c.pipeline.Job
-	return s.Pipelines.Bind(c, c.pipeline, intent.Key)
-}
-
-// overrides says whether an intent goes beyond what a kind of operation needs:
-// what weakens the drain's safety or the fleet's budget.
-func overrides(in *control.Intent) bool {
-	p := in.Policy
-	return in.NoDrain || in.TakeOver || in.Parallel > 0 ||
-		p.HardCap != nil || p.Unreachable != nil || p.ReachDeadline != nil || p.OnUnproven != nil
+	intent.KeyScope, intent.Job = c.claims.Scope(), c.claims.Job
+	return s.Pipelines.Bind(c, c.claims, intent.Key)
 }

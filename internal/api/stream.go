@@ -30,7 +30,8 @@ const streamsDescription = "With `Accept: text/event-stream` the answer is a str
 	"`data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. " +
 	"Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: " +
 	"a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; " +
-	"resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON."
+	"resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. One caller has at most 64 streams and waits at once (429); " +
+	"a `wait` for which there is no place is answered within a second, with what there is then. Any other `Accept` is answered with JSON."
 
 func (s *Server) eventsResponses() map[string]*huma.Response {
 	registry := s.api.OpenAPI().Components.Schemas
@@ -49,7 +50,7 @@ func eventLine(f fleet.Fact) ([]byte, error) { return json.Marshal(eventView(f))
 
 // startStream begins a stream; what can be refused is refused here.
 func (s *Server) startStream(c *call, in *eventsInput, operations []string) (*eventsOutput, error) {
-	follower, err := s.tail.Follow(c, in.After, operations)
+	follower, err := s.tail.Follow(c, c.key, in.After, operations)
 	if err != nil {
 		return nil, ending(err)
 	}

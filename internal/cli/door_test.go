@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -45,5 +46,22 @@ func deliver(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(answer.Body.Close())
 	if !strings.HasPrefix(answer.Status, args[2]) {
 		ts.Fatalf("%s was answered with %s, want %s", args[0], answer.Status, args[2])
+	}
+}
+
+// listed runs a command again and again until its output fits: listed REGEXP
+// command….
+func listed(ts *testscript.TestScript, _ bool, args []string) {
+	want := regexp.MustCompile(args[0])
+	limit := time.Now().Add(90 * time.Second)
+	for tick := time.NewTicker(200 * time.Millisecond); ; <-tick.C {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if want.MatchString(ts.ReadFile("stdout")) {
+			tick.Stop()
+			return
+		}
+		if time.Now().After(limit) {
+			ts.Fatalf("%q never came", args[0])
+		}
 	}
 }

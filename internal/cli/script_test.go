@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": exitStatus, "busy": busy, "damage": damage, "fault": fault, "await": await, "interrupt": interrupt,
 			"creates": creates, "deletes": deletes, "begin": begin, "ended": ended, "told": told,
-			"address": address, "deliver": deliver,
+			"address": address, "deliver": deliver, "listed": listed,
 		},
 		RequireExplicitExec: true,
 	})

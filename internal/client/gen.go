@@ -943,7 +943,7 @@ type ClientInterface interface {
 
 	// ListEvents Read the journal, oldest first, or follow it as a stream
 	//
-	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
+	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. One caller has at most 64 streams and waits at once (429); a `wait` for which there is no place is answered within a second, with what there is then. Any other `Accept` is answered with JSON.
 	//
 	// Corresponds with GET /api/v1/events (the `ListEvents` operationId).
 	ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -1038,7 +1038,7 @@ func (c *API) ListDeliveries(ctx context.Context, params *ListDeliveriesParams, 
 
 // ListEvents Read the journal, oldest first, or follow it as a stream
 //
-// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
+// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. One caller has at most 64 streams and waits at once (429); a `wait` for which there is no place is answered within a second, with what there is then. Any other `Accept` is answered with JSON.
 //
 // Corresponds with GET /api/v1/events (the `ListEvents` operationId).
 func (c *API) ListEvents(ctx context.Context, params *ListEventsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -1932,7 +1932,7 @@ type ClientWithResponsesInterface interface {
 
 	// ListEventsWithResponse Read the journal, oldest first, or follow it as a stream
 	//
-	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
+	// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. One caller has at most 64 streams and waits at once (429); a `wait` for which there is no place is answered within a second, with what there is then. Any other `Accept` is answered with JSON.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -2966,7 +2966,7 @@ func (c *ClientWithResponses) ListDeliveriesWithResponse(ctx context.Context, pa
 
 // ListEventsWithResponse Read the journal, oldest first, or follow it as a stream
 //
-// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. Any other `Accept` is answered with JSON.
+// With `Accept: text/event-stream` the answer is a stream of server-sent events (WHATWG HTML): `id` is the event's id, `data` its JSON. With `Accept: application/x-ndjson` it is a stream of JSON lines, an event each. Both begin with everything after `after` and go on with what is written. They begin with a heartbeat and send one after every 15 s without an event: a comment, or an empty line. A stream ends after an hour, when the server ends, or when nothing of it was taken for 10 s; resume it with `Last-Event-ID` or `after`: nothing is lost, nothing comes twice. One caller has at most 64 streams and waits at once (429); a `wait` for which there is no place is answered within a second, with what there is then. Any other `Accept` is answered with JSON.
 //
 // Returns a wrapper object for the known response body format(s).
 //

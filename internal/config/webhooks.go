@@ -31,7 +31,7 @@ type Trigger struct {
 	Status    string   `json:"status,omitempty" enum:"success,failed,canceled,skipped,manual" doc:"With on: pipeline. Default: success."`
 	Branch    string   `json:"branch,omitempty" maxLength:"255" doc:"The branch, of a merge the target; * stands for any text. Default: the project's default branch."`
 	Tag       string   `json:"tag,omitempty" maxLength:"255" doc:"The tag; * stands for any text. With on: tag or release, default: every tag. With on: pipeline: pipelines of tags, instead of a branch."`
-	Sources   []string `json:"sources,omitempty" minItems:"1" doc:"With on: pipeline: only pipelines of these sources (push, schedule, web, …). Default: all but merge_request_event, external_pull_request_event and parent_pipeline."`
+	Sources   []string `json:"sources,omitempty" minItems:"1" doc:"With on: pipeline: only pipelines of these sources (GitLab's CI_PIPELINE_SOURCE). Default: push, web, schedule, trigger, api, pipeline and chat."`
 	Fleet     string   `json:"fleet" minLength:"1" doc:"The fleet whose VMs are recreated, within its max_unavailable."`
 	VMs       []string `json:"vms,omitempty" minItems:"1" doc:"Only these VMs. Default: all of the fleet's."`
 	Image     string   `json:"image,omitempty" maxLength:"1024" doc:"The image of the new VMs, a text/template: {{ .ShortSHA }}, {{ .SHA }}, {{ .Ref }}, {{ .RefSlug }}, {{ .Project }}, {{ .ProjectID }}; {{ .Branch }} or {{ .Tag }}; of a pipeline {{ .PipelineID }}, {{ .PipelineIID }}; of a merge {{ .MergeRequest }}. Empty: the fleet's own. Needed with on: merge."`

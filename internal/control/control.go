@@ -36,8 +36,9 @@ func (c *Control) Spec(name string) (fleet.Spec, error) {
 }
 
 // Ask accepts an intent: one operation for each VM, in the order given, all or
-// none. A VM with an unfinished operation of the same kind and target attaches
-// to it; any other unfinished operation refuses the whole intent.
+// none. A VM with an unfinished operation of the same kind and target, and of no
+// other policy than the intent names, attaches to it; any other unfinished
+// operation refuses the whole intent.
 //
 // Errors: CodeNotFound (fleet, VM; with the near name), CodeInvalid,
 // CodeConflict (with the id of the operation in the way).

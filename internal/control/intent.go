@@ -1,6 +1,8 @@
 package control
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -20,8 +22,9 @@ type Intent struct {
 	Replace  bool // create --recreate
 	TakeOver bool
 	Parallel int
-	// Newer lets the recreates that earlier webhooks asked for, and that are
-	// still queued, give way to this one.
+	// Newer says that the image is newer than what was asked for so far. Recreates
+	// that earlier webhooks asked for, and that are still queued, give way to this
+	// one; it attaches to none that may have looked its image up already.
 	Newer bool `json:",omitempty"`
 	By    fleet.Actor
 	Key   string // Idempotency-Key; "" = none
@@ -53,6 +56,29 @@ func (p PolicyPatch) Apply(base fleet.DrainPolicy) fleet.DrainPolicy {
 	return base
 }
 
+// differs says in which fields a policy is another than the patch wants, in the
+// words of the API.
+func (p PolicyPatch) differs(from fleet.DrainPolicy) string {
+	wanted := p.Apply(from)
+	var list []string
+	for _, field := range []struct {
+		name      string
+		has, want any
+	}{
+		{"cap", from.Cap, wanted.Cap},
+		{"on_overrun", from.OnOverrun, wanted.OnOverrun},
+		{"hard_cap", from.HardCap, wanted.HardCap},
+		{"unreachable", from.Unreachable, wanted.Unreachable},
+		{"reach_deadline", from.ReachDeadline, wanted.ReachDeadline},
+		{"on_unproven", from.OnUnproven, wanted.OnUnproven},
+	} {
+		if field.has != field.want {
+			list = append(list, fmt.Sprintf("its %s is %v, not %v", field.name, field.has, field.want))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
 func set[T any](to, from *T) {
 	if from != nil {
 		*to = *from
@@ -62,5 +88,5 @@ func set[T any](to, from *T) {
 // Answer is what became of an intent for one VM.
 type Answer struct {
 	Operation fleet.Operation
-	Attached  bool // it ran already: same kind, same target
+	Attached  bool // it ran already: same kind, same target, no other policy
 }

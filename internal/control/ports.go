@@ -33,6 +33,9 @@ type Inserted struct {
 	// Kept is an earlier result of the same key that is under way or went well:
 	// it is in nobody's way, finished or not.
 	Kept bool
+	// Joined is set by accept where the asker attaches to the one in the way: the
+	// journal says so, once, and [fleet.Operation.Joined] if it is not begun.
+	Joined bool
 	// Ended is set by accept where the one in the way gives way: it is stored
 	// as given, and the new operation is inserted in its place.
 	Ended *fleet.Operation
@@ -44,7 +47,7 @@ type Store interface {
 	// the key and a FactAsked for each. Where a VM has an unfinished operation,
 	// nothing is inserted for it and that one is yielded. If accept refuses a
 	// result (asked before the commit), nothing at all is stored; it may also set
-	// Ended. A key that was used before yields what it yielded then; with another
+	// Joined and Ended. A key that was used before yields what it yielded then; with another
 	// body CodeConflict. From another job, what ended badly is inserted anew.
 	Insert(ctx context.Context, ops []fleet.Operation, key Key, accept func([]Inserted) error) ([]Inserted, error)
 	Operation(ctx context.Context, id string) (*fleet.Operation, error)

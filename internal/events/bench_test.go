@@ -28,6 +28,7 @@ import (
 const (
 	followers   = 500
 	benchToken  = "sluice_bench"
+	callers     = 10                    // who follow, under tokens of their own: one has 64 places
 	benchURL    = "SLUICE_BENCH_FOLLOW" // set in the process that follows: the server's URL
 	benchTime   = 15 * time.Second
 	lastOfBench = "the last"
@@ -136,7 +137,11 @@ func benchAsk(b testing.TB, s *store.Store) string {
 
 func benchServer(b testing.TB, s *store.Store) *httptest.Server {
 	b.Helper()
-	tokens, err := access.NewTokens([]access.Token{{Name: "bench", SHA256: access.Hash(benchToken)}}, wall{})
+	list := []access.Token{{Name: "bench", SHA256: access.Hash(benchToken)}}
+	for i := range callers {
+		list = append(list, access.Token{Name: fmt.Sprint("bench-", i), SHA256: access.Hash(fmt.Sprint(benchToken, i))})
+	}
+	tokens, err := access.NewTokens(list, wall{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -181,8 +186,8 @@ func followMany(url, op string) error {
 	var problems []error
 	told := 0
 	done := errors.New("done")
-	for range followers {
-		c, err := client.New(client.Options{URL: url, Token: benchToken})
+	for i := range followers {
+		c, err := client.New(client.Options{URL: url, Token: fmt.Sprint(benchToken, i%callers)})
 		if err != nil {
 			return err
 		}

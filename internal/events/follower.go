@@ -13,6 +13,7 @@ import (
 // by one goroutine.
 type Follower struct {
 	tail       *Tail
+	caller     string
 	cursor     int64 // everything up to here was yielded, or is of others
 	operations []string
 	woken      chan struct{} // holds one token

@@ -15,6 +15,7 @@ const (
 	window       = 2048                   // events that are kept, up to twice as many, for those who follow closely
 	piece        = 500                    // events that are read at once
 	maxFollowers = 4096
+	maxEach      = 64 // followers of one caller: nobody takes everybody's place
 )
 
 // ErrEnded is what followers are told when the tail was closed.
@@ -53,6 +54,7 @@ type Tail struct {
 	followers map[*Follower]bool
 	everybody map[*Follower]bool            // those who follow all operations
 	of        map[string]map[*Follower]bool // those who follow an operation
+	callers   map[string]int                // how many follow for each of them
 	now       *look                         // nil = nobody looks
 }
 
@@ -64,6 +66,7 @@ func New(o Options) *Tail {
 	return &Tail{
 		Options: o, ended: make(chan struct{}), followers: map[*Follower]bool{},
 		everybody: map[*Follower]bool{}, of: map[string]map[*Follower]bool{},
+		callers: map[string]int{},
 	}
 }
 
@@ -71,11 +74,13 @@ func New(o Options) *Tail {
 func (t *Tail) Close() { t.once.Do(func() { close(t.ended) }) }
 
 // Follow begins after an event, with operations, or with all if none is
-// named. The follower must be closed.
+// named. The follower must be closed. One caller has at most 64 of them; ""
+// has no such limit.
 //
-// Errors: ErrEnded; CodeUnavailable (too many follow already); CodeConflict
-// (the journal does not go as far as after); those of the log.
-func (t *Tail) Follow(ctx context.Context, after int64, operations []string) (*Follower, error) {
+// Errors: ErrEnded; CodeUnavailable (too many follow already);
+// CodeRateLimited (too many for this caller); CodeConflict (the journal does
+// not go as far as after); those of the log.
+func (t *Tail) Follow(ctx context.Context, caller string, after int64, operations []string) (*Follower, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
@@ -83,9 +88,8 @@ func (t *Tail) Follow(ctx context.Context, after int64, operations []string) (*F
 		return nil, ErrEnded
 	default:
 	}
-	if len(t.followers) >= maxFollowers {
-		return nil, fleet.Errorf(fleet.CodeUnavailable, "%d follow the events already, the most there may be", maxFollowers).
-			WithHint("poll with wait= instead, or try again later")
+	if err := t.full(caller); err != nil {
+		return nil, err
 	}
 	last, err := t.reaches(ctx, after)
 	if err != nil {
@@ -98,9 +102,22 @@ func (t *Tail) Follow(ctx context.Context, after int64, operations []string) (*F
 	if t.now == nil {
 		t.now = t.start(last)
 	}
-	f := &Follower{tail: t, cursor: after, operations: operations, woken: make(chan struct{}, 1)}
+	f := &Follower{tail: t, caller: caller, cursor: after, operations: operations, woken: make(chan struct{}, 1)}
 	t.add(f)
 	return f, nil
+}
+
+// full says why there is no place left.
+func (t *Tail) full(caller string) error {
+	switch {
+	case len(t.followers) >= maxFollowers:
+		return fleet.Errorf(fleet.CodeUnavailable, "%d follow the events already, the most there may be", maxFollowers).
+			WithHint("poll with wait= instead, or try again later")
+	case caller != "" && t.callers[caller] >= maxEach:
+		return fleet.Errorf(fleet.CodeRateLimited, "%d follow the events for you already, the most there may be for one caller", maxEach).
+			WithHint("end some of them; one stream can follow several operations; or poll with wait= instead")
+	}
+	return nil
 }
 
 // reaches says how far the journal goes; if that is beyond an event, how far
@@ -114,6 +131,7 @@ func (t *Tail) reaches(ctx context.Context, after int64) (int64, error) {
 
 func (t *Tail) add(f *Follower) {
 	t.followers[f] = true
+	t.callers[f.caller]++
 	if len(f.operations) == 0 {
 		t.everybody[f] = true
 	}
@@ -128,6 +146,9 @@ func (t *Tail) add(f *Follower) {
 // remove forgets a follower, and ends the looking after the last of them.
 func (t *Tail) remove(f *Follower) {
 	t.mu.Lock()
+	if t.followers[f] {
+		t.leave(f.caller)
+	}
 	delete(t.followers, f)
 	delete(t.everybody, f)
 	for _, operation := range f.operations {
@@ -143,5 +164,12 @@ func (t *Tail) remove(f *Follower) {
 	t.mu.Unlock()
 	if idle != nil {
 		idle.end()
+	}
+}
+
+// leave gives a caller's place back.
+func (t *Tail) leave(caller string) {
+	if t.callers[caller]--; t.callers[caller] <= 0 {
+		delete(t.callers, caller)
 	}
 }

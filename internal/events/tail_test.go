@@ -83,7 +83,7 @@ func tail(j *journal) *events.Tail {
 
 func follow(t *testing.T, tail *events.Tail, after int64, operations ...string) *events.Follower {
 	t.Helper()
-	f, err := tail.Follow(t.Context(), after, operations)
+	f, err := tail.Follow(t.Context(), "", after, operations)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ func TestClosingEndsEverybodysFollowing(t *testing.T) {
 		if _, err := f.Next(t.Context(), time.Hour); !errors.Is(err, events.ErrEnded) {
 			t.Errorf("got %v", err)
 		}
-		if _, err := tail.Follow(t.Context(), 0, nil); !errors.Is(err, events.ErrEnded) {
+		if _, err := tail.Follow(t.Context(), "", 0, nil); !errors.Is(err, events.ErrEnded) {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -255,7 +255,7 @@ func TestAJournalThatCannotBeReadForAWhileLosesNothing(t *testing.T) {
 func TestAnIdThatTheJournalHasNotReachedIsRefused(t *testing.T) {
 	j := &journal{}
 	j.write("a", "a")
-	if _, err := tail(j).Follow(t.Context(), 3, nil); fleet.CodeOf(err) != fleet.CodeConflict {
+	if _, err := tail(j).Follow(t.Context(), "", 3, nil); fleet.CodeOf(err) != fleet.CodeConflict {
 		t.Errorf("got %v", err)
 	}
 	synctest.Test(t, func(t *testing.T) { // written since the last look: no reason to refuse
@@ -281,7 +281,7 @@ func TestTooManyFollowersAreRefused(t *testing.T) {
 		}
 	}()
 	for {
-		f, err := tail.Follow(t.Context(), 0, nil)
+		f, err := tail.Follow(t.Context(), "", 0, nil)
 		if err != nil {
 			if fleet.CodeOf(err) != fleet.CodeUnavailable || len(followers) < 1000 {
 				t.Errorf("after %d: %v", len(followers), err)
@@ -291,6 +291,49 @@ func TestTooManyFollowersAreRefused(t *testing.T) {
 		followers = append(followers, f)
 		if len(followers) > 10000 {
 			t.Fatal("10000 were let in")
+		}
+	}
+}
+
+func TestOneCallerTakesNobodyElsesPlace(t *testing.T) {
+	tail := tail(&journal{})
+	places := func(caller string, most int) (list []*events.Follower, err error) {
+		for len(list) < most {
+			f, err := tail.Follow(t.Context(), caller, 0, nil)
+			if err != nil {
+				return list, err
+			}
+			list = append(list, f)
+		}
+		return list, nil
+	}
+	greedy, err := places("greedy", 4096)
+	if len(greedy) != 64 || fleet.CodeOf(err) != fleet.CodeRateLimited {
+		t.Errorf("%d places, %v", len(greedy), err)
+	}
+	for _, other := range []string{"another", ""} {
+		list, err := places(other, 64)
+		if err != nil {
+			t.Errorf("%q: %d places, %v", other, len(list), err)
+		}
+		for _, f := range list {
+			defer f.Close()
+		}
+	}
+	greedy[0].Close()
+	greedy[0].Close() // a second time gives nothing back
+	again, err := places("greedy", 2)
+	if len(again) != 1 || fleet.CodeOf(err) != fleet.CodeRateLimited {
+		t.Errorf("after one has gone: %d places, %v", len(again), err)
+	}
+	for _, f := range append(greedy, again...) {
+		f.Close()
+	}
+	if list, err := places("greedy", 64); err != nil {
+		t.Errorf("when all have gone: %d places, %v", len(list), err)
+	} else {
+		for _, f := range list {
+			f.Close()
 		}
 	}
 }

@@ -53,10 +53,13 @@ type DeliveryTask struct {
 	Fleet   string
 	VMs     []string
 	Image   string // "" = the fleet's own
-	// Lane and Rank order the events of one trigger: of those in a lane only the
-	// one of the highest rank counts.
-	Lane string
-	Rank int64
+	// Lane, Rank and Moment order the events of one trigger: of those in a lane
+	// only the newest counts. Rank is a number that GitLab counts up, the same for
+	// the same thing; where there is none (0), Moment, by GitLab's clock, counts.
+	// What has neither, and what is of the same second, is ordered by arrival.
+	Lane   string
+	Rank   int64
+	Moment time.Time
 
 	ImageUntil time.Time // wait so long for the image; zero = do not ask for it
 	ImageFound bool

@@ -27,6 +27,9 @@ type Operation struct {
 	Phase    Phase   `json:"phase"`
 	Revision int64   `json:"revision"`
 	Request  Request `json:"request"`
+	// Joined is who attached last, webhooks apart, before anybody began; the
+	// journal has all who did.
+	Joined Actor `json:"joined,omitzero"`
 
 	CreatedAt  time.Time `json:"created_at"`
 	UpdatedAt  time.Time `json:"updated_at"`

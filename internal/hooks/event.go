@@ -40,11 +40,11 @@ type Event struct {
 	IsTag   bool
 	Deleted bool // the branch or tag was deleted
 	SHA     string
-	Status  string // of a pipeline or job; the action of a merge request or release
-	Source  string // why a pipeline was created
-	ID      int64  // of the pipeline
-	IID     int64  // of the pipeline or merge request, within its project
-	Moment  time.Time
+	Status  string    // of a pipeline or job; the action of a merge request or release
+	Source  string    // why a pipeline was created
+	ID      int64     // of the pipeline or release
+	IID     int64     // of the pipeline or merge request, within its project
+	Moment  time.Time // when it happened, by GitLab's clock; zero = it does not say
 	URL     string
 	Runner  int64 // of a job; 0 = none yet
 }
@@ -101,17 +101,13 @@ func number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-// rank orders the events of one kind: the higher one is the newer state of the
-// project. Pipelines by their number, so that the late success of an old one
-// does not undo a newer; merges and releases by GitLab's clock, in its seconds;
-// pushes, which carry no time, as they came.
-func (e *Event) rank(received time.Time) int64 {
-	switch {
-	case e.Kind == KindPipeline:
+// rank is the number by which the events of one kind are ordered: the higher
+// one is the newer state of the project. The late success of an old pipeline
+// does not undo a newer; a release has no date here, because people set those.
+// 0 = there is none: the Moment counts, or the order of arrival.
+func (e *Event) rank() int64 {
+	if e.Kind == KindPipeline || e.Kind == KindRelease {
 		return e.ID
-	case e.Moment.IsZero():
-		return received.UnixNano()
-	default:
-		return e.Moment.Truncate(time.Second).UnixNano() + int64(received.Nanosecond())
 	}
+	return 0
 }

@@ -66,7 +66,7 @@ func (r *Receiver) judge(d *fleet.Delivery, e *Event) {
 // task fixes what a trigger makes of an event.
 func (r *Receiver) task(t *Trigger, e *Event, at time.Time) fleet.DeliveryTask {
 	task := fleet.DeliveryTask{
-		Trigger: t.Name, Fleet: t.Fleet, VMs: t.VMs, Lane: t.lane(), Rank: e.rank(at),
+		Trigger: t.Name, Fleet: t.Fleet, VMs: t.VMs, Lane: t.lane(), Rank: e.rank(), Moment: e.Moment,
 		Until: at.Add(giveUp + t.ImageWait), Outcome: fleet.DeliveryPending,
 	}
 	if len(task.VMs) == 0 {

@@ -33,11 +33,12 @@ type payload struct {
 		ID int64 `json:"id"`
 	} `json:"runner"`
 
-	Tag        any    `json:"tag"` // a name of a release, a flag of a job
-	Action     string `json:"action"`
-	ReleasedAt string `json:"released_at"`
-	URL        string `json:"url"`
-	Commit     *struct {
+	ID        any    `json:"id"`  // a number of a release
+	Tag       any    `json:"tag"` // a name of a release, a flag of a job
+	Action    string `json:"action"`
+	CreatedAt any    `json:"created_at"` // of a release
+	URL       string `json:"url"`
+	Commit    *struct {
 		ID any `json:"id"` // a job's is the pipeline's number
 	} `json:"commit"`
 
@@ -125,10 +126,16 @@ func readPush(e *Event, p *payload) {
 	}
 }
 
+// readRelease takes the release's number and when it was made, never its
+// released_at: people set that, to years ahead if they like.
 func readRelease(e *Event, p *payload) {
 	e.Kind, e.IsTag, e.Status, e.URL = KindRelease, true, p.Action, link(p.URL)
 	e.Ref, _ = p.Tag.(string)
-	e.Moment = moment(p.ReleasedAt)
+	if id, ok := p.ID.(float64); ok && id > 0 && id < 1<<53 {
+		e.ID = int64(id)
+	}
+	created, _ := p.CreatedAt.(string)
+	e.Moment = moment(created)
 	if p.Commit != nil {
 		e.SHA, _ = p.Commit.ID.(string)
 	}

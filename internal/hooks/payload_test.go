@@ -39,7 +39,7 @@ func TestEachKindOfEventIsRead(t *testing.T) {
 		}),
 		"release": with(func(e *hooks.Event) {
 			e.Kind, e.What, e.Ref, e.IsTag, e.Status, e.URL = hooks.KindRelease, "release", "v1.4.0", true, "create", web+"/-/releases/v1.4.0"
-			e.Moment = time.Date(2026, 11, 30, 11, 59, 0, 0, time.UTC)
+			e.ID, e.Moment = 77, time.Date(2026, 11, 30, 11, 59, 0, 0, time.UTC)
 		}),
 		"merge_request": with(func(e *hooks.Event) {
 			e.Kind, e.What, e.Ref, e.Status, e.IID, e.URL = hooks.KindMerge, "merge_request", "main", "merge", 12, web+"/-/merge_requests/12"
@@ -134,7 +134,7 @@ func compare(t *testing.T, name string, kind gl.EventType, body []byte) {
 	case *gl.TagEvent:
 		theirs = core{Project: e.ProjectID, Ref: strings.TrimPrefix(e.Ref, "refs/tags/"), SHA: e.After}
 	case *gl.ReleaseEvent:
-		theirs = core{Project: e.Project.ID, Ref: e.Tag, SHA: e.Commit.ID, Status: e.Action}
+		theirs = core{ID: e.ID, Project: e.Project.ID, Ref: e.Tag, SHA: e.Commit.ID, Status: e.Action}
 	case *gl.MergeEvent:
 		o := e.ObjectAttributes
 		theirs = core{Project: e.Project.ID, Ref: o.TargetBranch, SHA: o.MergeCommitSHA, Status: o.Action, IID: o.IID}

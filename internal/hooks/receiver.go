@@ -22,6 +22,10 @@ const Path = "/webhooks/gitlab"
 // 10 s (facts/gitlab.md section 5.1).
 const storeLimit = 8 * time.Second
 
+// followLimit bounds what is done after the answer, while the connection is
+// kept: all of it is healed by the queue's sweep and by the drains' own looks.
+const followLimit = 2 * time.Second
+
 // Options are what a Receiver is made of.
 type Options struct {
 	Keys     *Keys
@@ -90,7 +94,9 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.Observer.Delivery(d.Event, result)
 	respond(w, status, "application/json", answer{Delivery: d.ID, Outcome: string(d.Outcome), Reason: d.Reason})
 	_ = http.NewResponseController(w).Flush() // what follows is no matter of the caller's
-	r.follow(ctx, d, event, result)
+	after, cancel := context.WithTimeout(ctx, followLimit)
+	defer cancel()
+	r.follow(after, d, event, result)
 }
 
 // admit reads the body of who may send one.

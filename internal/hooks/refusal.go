@@ -3,6 +3,7 @@ package hooks
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 )
 
 // The results that deliveries are counted under.
@@ -88,6 +89,7 @@ func respond(w http.ResponseWriter, status int, kind string, body any) {
 		status, text = http.StatusInternalServerError, nil
 	}
 	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Content-Length", strconv.Itoa(len(text))) // it is whole when it is flushed
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // the caller is gone
 }

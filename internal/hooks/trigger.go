@@ -18,7 +18,7 @@ type Trigger struct {
 	Branch  string   // a pattern; "" = the project's default branch
 	Tag     string   // a pattern; "" = every tag, where On is about tags
 	Status  string   // of a pipeline
-	Sources []string // of a pipeline; none = all but those of merge requests and child pipelines
+	Sources []string // of a pipeline; none = those by default
 
 	Fleet     string
 	VMs       []string
@@ -26,10 +26,12 @@ type Trigger struct {
 	ImageWait time.Duration       // 0 = do not wait for the image
 }
 
-// notByDefault are the sources of pipelines that say nothing about a branch: a
-// merge request's runs before the merge, from a fork even under its branch's
-// name; a child's success is not its parent's.
-var notByDefault = []string{"merge_request_event", "external_pull_request_event", "parent_pipeline"}
+// byDefault are the sources of pipelines that run what a branch's configuration
+// says. Of the others, a merge request's runs before the merge, from a fork even
+// under its branch's name; a child's success is not its parent's; a scan or a
+// policy builds nothing; and GitLab adds new ones (docs.gitlab.com,
+// CI_PIPELINE_SOURCE).
+var byDefault = []string{"push", "web", "schedule", "trigger", "api", "pipeline", "chat"}
 
 // Match says whether an event is one that the trigger waits for, and if not, why.
 func (t *Trigger) Match(e *Event) (ok bool, why string) {
@@ -102,14 +104,15 @@ func (t *Trigger) sourceDiffers(e *Event) string {
 		return ""
 	case len(t.Sources) > 0 && !slices.Contains(t.Sources, e.Source):
 		return fmt.Sprintf("the pipeline's source is %q, not %s", e.Source, strings.Join(t.Sources, ", "))
-	case len(t.Sources) == 0 && slices.Contains(notByDefault, e.Source):
+	case len(t.Sources) == 0 && !slices.Contains(byDefault, e.Source):
 		return fmt.Sprintf("the pipeline's source is %q; name it in sources if it shall count", e.Source)
 	}
 	return ""
 }
 
 // lane names the line in which the events of the trigger supersede each other.
-func (t *Trigger) lane() string { return fmt.Sprintf("%s %d", t.Name, t.Project) }
+// The kind is part of it: numbers of different things do not compare.
+func (t *Trigger) lane() string { return fmt.Sprintf("%s %s %d", t.Name, t.On, t.Project) }
 
 // like compares with a pattern as GitLab's own filters do: * stands for any
 // text, slashes included.

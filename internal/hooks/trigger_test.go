@@ -36,6 +36,12 @@ func TestATriggerMatchesItsEventsAndSaysWhyNot(t *testing.T) {
 		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "merge_request_event"`}, `source is "merge_request_event"`},
 		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "parent_pipeline"`}, `source is "parent_pipeline"`},
 		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "schedule"`}, ""},
+		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "pipeline"`}, ""},
+		// Scans and policies build nothing, and GitLab adds sources.
+		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "ondemand_dast_scan"`}, `source is "ondemand_dast_scan"; name it in sources`},
+		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "security_orchestration_policy"`}, `source is "security_orchestration_policy"`},
+		{pipeline, "pipeline", []string{`"source": "push"`, `"source": "unknown"`}, `source is "unknown"`},
+		{pipeline, "pipeline", []string{`"source": "push"`, `"source": null`}, `source is ""`},
 		{on(hooks.KindPipeline, func(t *hooks.Trigger) { t.Status, t.Sources = "success", []string{"web"} }), "pipeline", nil, `source is "push", not web`},
 		{on(hooks.KindPipeline, func(t *hooks.Trigger) { t.Status, t.Sources = "success", []string{"parent_pipeline"} }), "pipeline", []string{`"source": "push"`, `"source": "parent_pipeline"`}, ""},
 		{on(hooks.KindPipeline, func(t *hooks.Trigger) { t.Status, t.Tag = "success", "v*" }), "pipeline", nil, "main is a branch, not a tag"},

@@ -19,22 +19,77 @@ const (
 	pruneEvery     = 100 // deliveries
 )
 
+// sameEvent is how far apart two webhooks' deliveries of one event may come.
+const sameEvent = 10 * time.Minute
+
 // receiveOne stores one delivery, see [Store.ReceiveDelivery].
 func receiveOne(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) (first *fleet.Delivery, err error) {
-	known, err := states[fleet.Delivery](ctx, tx,
-		`select state from deliveries where digest = ?1 or key = nullif(?2, '') order by seq limit 1`, d.Digest, d.Key)
+	first, err = knownDelivery(ctx, tx, d)
 	switch {
 	case err != nil:
 		return nil, err
-	case len(known) == 0:
+	case first == nil:
 		return nil, newDelivery(ctx, tx, d)
-	case len(d.Tasks) > 0 && cameToNothing(&known[0]):
-		return nil, reviveDelivery(ctx, tx, d, &known[0])
+	case len(d.Tasks) > 0 && cameToNothing(first):
+		return nil, reviveDelivery(ctx, tx, d, first)
 	}
-	first = &known[0]
 	first.Repeats++
 	first.RepeatedAt = d.At
-	return first, replaceDelivery(ctx, tx, first)
+	if err := replaceDelivery(ctx, tx, first); err != nil {
+		return nil, err
+	}
+	return first, rememberKey(ctx, tx, d.Key, first.ID)
+}
+
+// knownDelivery yields the one that d repeats; nil = it is new. Where both have
+// a key, the key decides: a project may come to the same state again, with the
+// very same body. The body decides where one has none, as of GitLab before 17.4,
+// and where two webhooks send the same event.
+func knownDelivery(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) (*fleet.Delivery, error) {
+	known, err := states[fleet.Delivery](ctx, tx,
+		`select state from deliveries where id = (select delivery from delivery_keys where key = ?)`, d.Key)
+	if err == nil && len(known) == 0 {
+		known, err = states[fleet.Delivery](ctx, tx, `select state from deliveries where digest = ? order by seq desc limit 1`, d.Digest)
+		if err == nil && len(known) == 1 && d.Key != "" && known[0].Key != "" {
+			same, err := isSameEvent(ctx, tx, &known[0], d)
+			if err != nil || !same {
+				return nil, err
+			}
+		}
+	}
+	if err != nil || len(known) == 0 {
+		return nil, err
+	}
+	return &known[0], nil
+}
+
+// isSameEvent says whether d, with the body of first, came from another webhook
+// for the same event: soon, and with no other event in between that counts.
+func isSameEvent(ctx context.Context, tx *sql.Tx, first, d *fleet.Delivery) (bool, error) {
+	if d.At.Sub(first.At).Abs() > sameEvent {
+		return false, nil
+	}
+	for i := range d.Tasks {
+		t := &d.Tasks[i]
+		if t.Outcome != fleet.DeliveryPending || cameToNothing(first) {
+			continue
+		}
+		var counts bool
+		err := tx.QueryRowContext(ctx, `select exists (select 1 from delivery_lanes where lane = ? and delivery = ?)`, t.Lane, first.ID).Scan(&counts)
+		if err != nil || !counts {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// rememberKey has a delivery known by one more key, if there is one.
+func rememberKey(ctx context.Context, tx *sql.Tx, key, id string) error {
+	if key == "" {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `insert into delivery_keys (key, delivery) values (?, ?) on conflict (key) do nothing`, key, id)
+	return err
 }
 
 func cameToNothing(d *fleet.Delivery) bool {
@@ -57,7 +112,10 @@ func reviveDelivery(ctx context.Context, tx *sql.Tx, d, known *fleet.Delivery) e
 	if err := enterLanes(ctx, tx, d); err != nil {
 		return err
 	}
-	return replaceDelivery(ctx, tx, d)
+	if err := replaceDelivery(ctx, tx, d); err != nil {
+		return err
+	}
+	return rememberKey(ctx, tx, d.Key, d.ID)
 }
 
 func insertDelivery(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) (seq int64, err error) {
@@ -65,25 +123,44 @@ func insertDelivery(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) (seq int
 	if err != nil {
 		return 0, err
 	}
-	err = tx.QueryRowContext(ctx, `insert into deliveries (id, key, digest, event, project, outcome, received_at, revision, finished_at, state)
-		values (?, nullif(?, ''), ?, ?, ?, ?, ?, ?, ?, ?) returning seq`,
-		d.ID, d.Key, d.Digest, d.Event, d.Project, d.Outcome, d.At.UnixNano(), d.Revision, nullTime(d.FinishedAt), string(state)).Scan(&seq)
-	return seq, err
+	err = tx.QueryRowContext(ctx, `insert into deliveries (id, digest, event, project, outcome, received_at, revision, finished_at, state)
+		values (?, ?, ?, ?, ?, ?, ?, ?, ?) returning seq`,
+		d.ID, d.Digest, d.Event, d.Project, d.Outcome, d.At.UnixNano(), d.Revision, nullTime(d.FinishedAt), string(state)).Scan(&seq)
+	if err != nil {
+		return 0, err
+	}
+	return seq, rememberKey(ctx, tx, d.Key, d.ID)
 }
 
-// enterLanes makes the delivery the one that counts, if it is of a higher rank
-// than what did, or of the same and that one came to nothing.
+// enterLanes makes the delivery the one that counts, if its pending tasks are of
+// a newer state than what did. One that is refused on receipt takes nobody's place.
 func enterLanes(ctx context.Context, tx *sql.Tx, d *fleet.Delivery) error {
 	for i := range d.Tasks {
-		t := &d.Tasks[i]
-		if _, err := tx.ExecContext(ctx, `insert into delivery_lanes (lane, rank, delivery) values (?1, ?2, ?3)
-			on conflict (lane) do update set rank = ?2, delivery = ?3 where rank < ?2 or (rank = ?2 and
-			exists (select 1 from deliveries d where d.id = delivery_lanes.delivery and d.outcome = ?4))`,
-			t.Lane, t.Rank, d.ID, fleet.DeliveryRefused); err != nil {
-			return err
+		if t := &d.Tasks[i]; t.Outcome == fleet.DeliveryPending {
+			if err := enterLane(ctx, tx, d, t); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
+}
+
+// enterLane compares by rank; the same rank is the same thing, and counts once
+// more only if it came to nothing. Without a rank it compares by GitLab's clock,
+// and whatever that leaves open goes by arrival, which is the order of these
+// transactions: the same second, no time at all, or a time that is still to
+// come, which says nothing. Our clock orders nothing: it may be set back.
+func enterLane(ctx context.Context, tx *sql.Tx, d *fleet.Delivery, t *fleet.DeliveryTask) error {
+	var moment int64
+	if !t.Moment.IsZero() {
+		moment = t.Moment.Unix()
+	}
+	_, err := tx.ExecContext(ctx, `insert into delivery_lanes (lane, rank, moment, delivery) values (?1, ?2, ?3, ?4)
+		on conflict (lane) do update set rank = ?2, moment = ?3, delivery = ?4 where case when ?2 > 0
+		then rank < ?2 or (rank = ?2 and exists (select 1 from deliveries d where d.id = delivery_lanes.delivery and d.outcome = ?5))
+		else ?3 = 0 or moment <= ?3 or moment > ?6 end`,
+		t.Lane, t.Rank, moment, d.ID, fleet.DeliveryRefused, d.At.Unix())
+	return err
 }
 
 // pruneDeliveries forgets what nobody needs. Pending ones stay.

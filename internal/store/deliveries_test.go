@@ -126,6 +126,96 @@ func TestOfALaneTheHighestRankCounts(t *testing.T) {
 	newest("dl-5")
 }
 
+// Where GitLab counts nothing up, its clock orders, and arrival what that leaves
+// open. Ours, which may be set back, orders nothing.
+func TestOfALaneWithoutNumbersTheNewestByGitLabsClockCountsThenTheLast(t *testing.T) {
+	s := fresh(t)
+	for i, step := range []struct {
+		what   string
+		moment time.Time
+		at     time.Time
+		counts bool
+	}{
+		{"the first", noon, noon, true},
+		{"an older one, late", noon.Add(-time.Second), noon, false},
+		{"another of the same second", noon.Add(time.Millisecond), noon, true},
+		{"one without a time", time.Time{}, noon, true},
+		{"one with a time again", noon, noon, true},
+		{"one without a time, after our clock was set back", time.Time{}, noon.Add(-time.Hour), true},
+		{"one of a year to come", noon.Add(365 * 24 * time.Hour), noon, true},
+		{"one of today, after it", noon.Add(time.Minute), noon.Add(time.Minute), true},
+	} {
+		d := delivery(i, 0)
+		d.At, d.Tasks[0].Moment = step.at, step.moment
+		receive(t, s, d)
+		if newest, err := s.NewestInLane(t.Context(), "t 42"); err != nil || (newest == d.ID) != step.counts {
+			t.Errorf("%s (%s): the newest is %s, %v", step.what, d.ID, newest, err)
+		}
+	}
+}
+
+func TestOneThatIsRefusedOnReceiptTakesNoPlaceInItsLane(t *testing.T) {
+	s := fresh(t)
+	receive(t, s, delivery(1, 1))
+	refused := delivery(2, 2)
+	refused.Tasks[0].Outcome, refused.Outcome, refused.FinishedAt = fleet.DeliveryRefused, fleet.DeliveryRefused, noon
+	receive(t, s, refused)
+	if newest, err := s.NewestInLane(t.Context(), "t 42"); err != nil || newest != "dl-1" {
+		t.Errorf("newest %s, %v", newest, err)
+	}
+}
+
+// A project may come to the same state again: the key tells that from a second
+// webhook's delivery of the same event, which comes soon.
+func TestTheSameBodyUnderAnotherKeyIsARepeatIfItComesSoonAndNothingNewerDid(t *testing.T) {
+	body := func(n int, digest string, after time.Duration) *fleet.Delivery {
+		d := delivery(n, 0)
+		d.Digest, d.At = digest, noon.Add(after)
+		return d
+	}
+	keyless := func(d *fleet.Delivery) *fleet.Delivery { d.Key = ""; return d }
+	none := func(d *fleet.Delivery) *fleet.Delivery { // nothing follows from it
+		d.Tasks, d.Outcome, d.FinishedAt = nil, fleet.DeliveryIgnored, d.At
+		return d
+	}
+	for name, c := range map[string]struct {
+		before []*fleet.Delivery
+		then   *fleet.Delivery
+		repeat bool
+	}{
+		"soon":                           {[]*fleet.Delivery{body(1, "a", 0)}, body(2, "a", 10*time.Minute), true},
+		"soon, after the clock went":     {[]*fleet.Delivery{body(1, "a", 0)}, body(2, "a", -time.Minute), true},
+		"later":                          {[]*fleet.Delivery{body(1, "a", 0)}, body(2, "a", 10*time.Minute+time.Second), false},
+		"soon, something newer between":  {[]*fleet.Delivery{body(1, "a", 0), body(2, "b", 1)}, body(3, "a", 2), false},
+		"soon, of no consequence":        {[]*fleet.Delivery{none(body(1, "a", 0)), body(2, "b", 1)}, none(body(3, "a", 2)), true},
+		"later, without a key":           {[]*fleet.Delivery{body(1, "a", 0), body(2, "b", 1)}, keyless(body(3, "a", 29*24*time.Hour)), true},
+		"later, the first without a key": {[]*fleet.Delivery{keyless(body(1, "a", 0))}, body(3, "a", 29*24*time.Hour), true},
+	} {
+		s := fresh(t)
+		for _, d := range c.before {
+			if first := receive(t, s, d); first != nil {
+				t.Fatalf("%s: %s repeats %s", name, d.ID, first.ID)
+			}
+		}
+		if first := receive(t, s, c.then); (first != nil) != c.repeat || first != nil && first.ID != "dl-1" {
+			t.Errorf("%s: %+v", name, first)
+		}
+	}
+}
+
+func TestARepeatIsKnownByItsOwnKeyFromThenOn(t *testing.T) {
+	s := fresh(t)
+	receive(t, s, delivery(1, 0))
+	again := delivery(2, 0)
+	again.Digest = "digest-1"
+	receive(t, s, again)
+	late := delivery(3, 0)
+	late.Key, late.At = "key-2", noon.Add(29*24*time.Hour)
+	if first := receive(t, s, late); first == nil || first.ID != "dl-1" {
+		t.Errorf("%+v", first)
+	}
+}
+
 func TestADeliveryIsUpdatedByCompareAndSet(t *testing.T) {
 	s := fresh(t)
 	receive(t, s, delivery(1, 1))
@@ -210,6 +300,11 @@ func TestOldDeliveriesAreForgottenPendingOnesNever(t *testing.T) {
 	}
 	if _, err := s.Delivery(t.Context(), "dl-1"); err != nil {
 		t.Errorf("a pending one was forgotten: %v", err)
+	}
+	keys, kept := 0, 0
+	must(t, s.DB().QueryRowContext(t.Context(), `select (select count(*) from delivery_keys), (select count(*) from deliveries)`).Scan(&keys, &kept))
+	if keys != kept {
+		t.Errorf("%d keys of %d deliveries", keys, kept)
 	}
 }
 

@@ -58,8 +58,8 @@ func (i *inbox) withdraw(r *receipt) bool {
 }
 
 // ReceiveDelivery stores a delivery with all of its work in one transaction,
-// unless its key or its digest is known: then that one is yielded, with one
-// repeat more, and nothing else changes. Nil = it was new, or the known one came
+// unless it came before (its key is known, or its body, see knownDelivery): then
+// that one is yielded, with one repeat more and this key, and nothing else changes. Nil = it was new, or the known one came
 // to nothing and this one, which gets its id, has work: a trigger was added, and
 // a person sent the event again.
 //

@@ -57,6 +57,9 @@ func (s *Store) Insert(ctx context.Context, ops []fleet.Operation, key control.K
 			if err := giveWay(ctx, tx, &results[i], ops[i]); err != nil {
 				return err
 			}
+			if err := s.join(ctx, tx, &results[i], ops[i].Request.By); err != nil {
+				return err
+			}
 		}
 		return s.remember(ctx, tx, key, results)
 	})
@@ -107,18 +110,22 @@ func insertOne(ctx context.Context, tx *sql.Tx, op fleet.Operation) (control.Ins
 
 // asked is the fact that says who wanted the operation, from where, and why.
 func asked(op fleet.Operation) fleet.Fact {
-	by := op.Request.By
-	text := fmt.Sprintf("%s was asked for by %s", op.Kind, by.Name)
+	return fleet.Fact{
+		At: op.CreatedAt, Operation: op.ID, Fleet: op.Fleet, VM: op.VM,
+		Kind: fleet.FactAsked, Phase: op.Phase, Text: fmt.Sprintf("%s was asked for by %s", op.Kind, whole(op.Request.By)),
+	}
+}
+
+// whole is all that is known of an actor.
+func whole(by fleet.Actor) string {
+	text := by.Name
 	if by.From != "" {
 		text += " from " + by.From
 	}
 	if by.Why != "" {
 		text += ": " + by.Why
 	}
-	return fleet.Fact{
-		At: op.CreatedAt, Operation: op.ID, Fleet: op.Fleet, VM: op.VM,
-		Kind: fleet.FactAsked, Phase: op.Phase, Text: text,
-	}
+	return text
 }
 
 // repeat yields what the key yielded before, nil if it is new, and whether

@@ -172,6 +172,10 @@ func TestTheJobIsSafeToRetryAndToCancelAndKeepsItsReports(t *testing.T) {
 			t.Errorf("%s: %v, want %v", key, found[key], want)
 		}
 	}
+	retry, _ := found["retry"].(map[string]any)
+	if when, _ := retry["when"].([]any); retry["max"] == nil || len(when) == 0 || slices.Contains(when, any("script_failure")) {
+		t.Errorf("retry: %v", retry)
+	}
 	environment, _ := found["environment"].(map[string]any)
 	if environment["action"] != "access" || environment["name"] != "runners/shared" {
 		t.Errorf("environment: %v", environment)

@@ -66,6 +66,7 @@ func (r *pipeline) word(job, vm string) (junit.Status, string) {
 func TestAPipelineRecreatesAVMAndHandsItsVariablesOn(t *testing.T) {
 	t.Parallel()
 	issuer := stage.NewIssuer(t)
+	issuer.Override = true
 	s := stage.Open(t, stage.Options{Issuer: issuer})
 	p := newProject(t, include(inputs(s.URL, "runner-01", "image: $IMAGE", "cap: 5m", "on_overrun: wait")...))
 	r := p.run(map[string]string{"SLUICE_ID_TOKEN": issuer.Token(t, 7, nil)})
@@ -119,6 +120,7 @@ func TestACutJobIsAWarningUnlessItIsToFail(t *testing.T) {
 		t.Run(on, func(t *testing.T) {
 			t.Parallel()
 			issuer := stage.NewIssuer(t)
+			issuer.Override = true
 			s := stage.Open(t, stage.Options{Issuer: issuer, MinJob: 20 * time.Minute, MaxJob: 30 * time.Minute})
 			p := newProject(t, include(inputs(s.URL, "runner-01", "cap: 1s", "on_overrun: proceed", "on_cut: "+on)...))
 			r := p.run(map[string]string{"SLUICE_ID_TOKEN": issuer.Token(t, 7, nil)})
@@ -172,6 +174,7 @@ func TestARefusalIsInTheJobLogWhole(t *testing.T) {
 		"a branch that is not protected": {nil, map[string]any{"ref_protected": "false"}, []string{"REFUSED BY " + s.URL, "ref_protected", "code: forbidden", "next: "}},
 		"another project":                {nil, map[string]any{"project_id": "43"}, []string{"REFUSED BY", "project_id", "code: forbidden"}},
 		"a cap above the rule's":         {[]string{"cap: 2h"}, nil, []string{"REFUSED BY", "30m", "code: forbidden"}},
+		"a cap below the fleet's":        {[]string{"cap: 1s"}, nil, []string{"REFUSED BY", "override", "a cap of 1s, shorter than the fleet's own 10m0s", "code: forbidden"}},
 		"another audience":               {nil, map[string]any{"aud": "https://vault.example.com"}, []string{"NOT LET IN BY", "code: unauthorized", "audience \"https://vault.example.com\""}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,6 +31,15 @@ type scene struct {
 // test; logs of a failed one are printed.
 func newScene(t *testing.T, names ...string) *scene {
 	t.Helper()
+	s := newStage(t)
+	s.configure(stage.Config{Fleet: fleetName, VMs: names})
+	s.boot(names...)
+	return s
+}
+
+// newStage is a scene without machines yet.
+func newStage(t *testing.T) *scene {
+	t.Helper()
 	t.Parallel()
 	set, err := stage.Set(t.Context(), stage.Options{Name: nextWorld(), Programs: programs, Log: t.Output()})
 	if err != nil {
@@ -38,13 +47,17 @@ func newScene(t *testing.T, names ...string) *scene {
 	}
 	s := &scene{Stage: set, t: t, ctx: t.Context()}
 	t.Cleanup(s.strike)
-	s.configure(stage.Config{Fleet: fleetName, VMs: names})
+	return s
+}
+
+// boot makes machines of these names.
+func (s *scene) boot(names ...string) {
+	s.t.Helper()
 	for _, name := range names {
 		if _, err := s.World.Create(s.ctx, machines.Spec{Name: name, Image: "v1"}); err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
 	}
-	return s
 }
 
 // configure writes the controller's config anew.
@@ -94,7 +107,7 @@ func (s *scene) printLogs() {
 	}
 }
 
-// printJournals prints what the runners of the living machines logged.
+// printJournals prints what the services of the living machines logged.
 func (s *scene) printJournals() {
 	all, err := s.World.List()
 	if err != nil {
@@ -103,7 +116,7 @@ func (s *scene) printJournals() {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.ctx), 5*time.Second)
 	defer cancel()
 	for _, m := range all {
-		cmd, err := s.World.Inside(ctx, m, "journalctl", "--no-pager", "--output=short-precise", "--lines=60", "--unit=gitlab-runner")
+		cmd, err := s.World.Inside(ctx, m, "journalctl", "--no-pager", "--output=short-precise", "--lines=60", "--unit=gitlab-runner", "--unit=sluice")
 		if err != nil {
 			continue
 		}

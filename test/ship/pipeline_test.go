@@ -125,11 +125,35 @@ func TestPipelineIsValidByGitLabsSchemaAndReleasesOnlyTags(t *testing.T) {
 	}
 }
 
-// project is a repository with nothing in it but the pipeline.
+// gitlab-ci-local takes every tag for a branch too: which tags have a pipeline is
+// read from the rule.
+func TestOnlyTagsThatAreVersionsHaveAPipeline(t *testing.T) {
+	found := regexp.MustCompile(`\$CI_COMMIT_TAG =~ /(.+)/`).FindStringSubmatch(readFile(t, root+"/.gitlab-ci.yml"))
+	if found == nil {
+		t.Fatal("the workflow has no rule about tags")
+	}
+	rule := regexp.MustCompile(found[1])
+	for name, want := range map[string]bool{
+		"1.2.3": true, "1.2.3-rc.1": true, "v1.2.3": false, "nightly": false, "1.2": false, "1.2.3 x": false, "x1.2.3": false, "1.2.3-": false,
+	} {
+		if rule.MatchString(name) != want {
+			t.Errorf("%q: %v", name, !want)
+		}
+	}
+}
+
+// project is a repository with nothing in it but the pipeline and the component
+// that it includes.
 func project(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(dir+"/.gitlab-ci.yml", []byte(readFile(t, root+"/.gitlab-ci.yml")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(dir+"/templates", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir+"/templates/recreate.yml", []byte(readFile(t, root+"/templates/recreate.yml")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(t, "sh", "-c", `cd "$1" && touch go.sum && git init -q -b main && git add . &&

@@ -33,18 +33,23 @@ func newBox(e entry, j *job) box {
 	if e.Executor == "shell" {
 		return shell{env: env}
 	}
-	return container{name: "runner-" + strconv.FormatInt(j.ID, 10), image: e.Image, env: env}
+	return container{name: "runner-" + strconv.FormatInt(j.ID, 10), image: e.Image, network: e.Network, volumes: e.Volumes, env: env}
 }
 
 // container is a rootless podman container that only stays; steps are executed in it.
 type container struct {
-	name  string
-	image string
-	env   []string
+	name    string
+	image   string
+	network string
+	volumes []string
+	env     []string
 }
 
 func (c container) start(ctx context.Context, trace io.Writer) error {
-	args := []string{"run", "--detach", "--name", c.name, "--network", "none", "--pull", "never"}
+	args := []string{"run", "--detach", "--name", c.name, "--network", c.network, "--pull", "never"}
+	for _, v := range c.volumes {
+		args = append(args, "--volume", v)
+	}
 	for _, e := range c.env {
 		args = append(args, "--env", e)
 	}

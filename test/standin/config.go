@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,10 +24,12 @@ type entry struct {
 	Token    string
 	Executor string // "shell", or anything else for podman
 	Image    string
+	Network  string   // network_mode of [runners.docker]
+	Volumes  []string // volumes of [runners.docker]
 }
 
-// parseConfig reads the flat subset of TOML that config.toml uses: keys at the top and
-// in [[runners]]; tables inside an entry are skipped.
+// parseConfig reads the flat subset of TOML that config.toml uses: keys at the top, in
+// [[runners]] and in [runners.docker], each on one line; other tables are skipped.
 func parseConfig(text string) (config, error) {
 	c := config{Concurrent: 1, CheckInterval: 3 * time.Second, ShutdownTimeout: 30 * time.Second}
 	section := ""
@@ -37,7 +41,7 @@ func parseConfig(text string) (config, error) {
 		case strings.HasPrefix(line, "["):
 			section = line
 			if section == "[[runners]]" {
-				c.Runners = append(c.Runners, entry{Image: "localhost/job:latest"})
+				c.Runners = append(c.Runners, entry{Image: "localhost/job:latest", Network: "none"})
 			}
 			continue
 		}
@@ -58,6 +62,11 @@ func (c *config) set(section, key, value string) error {
 		return c.setGlobal(key, value)
 	case "[[runners]]":
 		return c.Runners[len(c.Runners)-1].set(key, value)
+	case "[runners.docker]":
+		if len(c.Runners) == 0 {
+			return errors.New("[runners.docker] before any [[runners]]")
+		}
+		return c.Runners[len(c.Runners)-1].setDocker(key, value)
 	}
 	return nil
 }
@@ -96,5 +105,19 @@ func (e *entry) set(key, value string) error {
 		return fmt.Errorf("%s: %s is no string", key, value)
 	}
 	*field = text
+	return nil
+}
+
+// setDocker reads how the real runner's containers are told of networks and volumes;
+// TOML's strings and lists of them are JSON's here.
+func (e *entry) setDocker(key, value string) error {
+	fields := map[string]any{"network_mode": &e.Network, "volumes": &e.Volumes}
+	field, known := fields[key]
+	if !known {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(value), field); err != nil {
+		return fmt.Errorf("%s: %s: %w", key, value, err)
+	}
 	return nil
 }

@@ -88,6 +88,7 @@ var asking = []test{
 	{"a key used for another request is refused", keyForAnotherRequest},
 	{"a key is forgotten after seven days", keyForgotten},
 	{"an ask that was refused does not use up its key", refusedKeyIsFree},
+	{"who attaches is in the journal, once, and on what nobody began", whoAttaches},
 	{"operations are listed newest first, and filtered", listed},
 	{"an operation is found by a prefix that only it has", foundByPrefix},
 	{"host keys belong to an instance and never pass to the next", hostKeysOfAnInstance},

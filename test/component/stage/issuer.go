@@ -19,7 +19,10 @@ const (
 )
 
 // Issuer signs id_tokens as GitLab does.
-type Issuer struct{ server *mockoidc.MockOIDC }
+type Issuer struct {
+	Override bool // the rule allows what is harsher than the fleet's own policy
+	server   *mockoidc.MockOIDC
+}
 
 // NewIssuer starts one on loopback.
 func NewIssuer(t *testing.T) *Issuer {
@@ -61,8 +64,12 @@ func (i *Issuer) Token(t *testing.T, job int64, claims map[string]any) string {
 // let makes a configuration let its jobs recreate VMs.
 func (i *Issuer) let(c *config.Config) {
 	c.Server.OIDC = []config.Issuer{{Issuer: i.server.Issuer(), Audience: Audience}}
+	allow := []string{"recreate"}
+	if i.Override {
+		allow = append(allow, "override")
+	}
 	c.Access = []config.AccessRule{{
-		Claims: map[string]config.Claim{"project_id": {{Text: strconv.Itoa(Project)}}}, Allow: []string{"recreate"}, Fleets: []string{Fleet},
+		Claims: map[string]config.Claim{"project_id": {{Text: strconv.Itoa(Project)}}}, Allow: allow, Fleets: []string{Fleet},
 		MaxCap: "30m",
 	}}
 }

@@ -74,11 +74,28 @@ func (n namespace) remove(ctx context.Context) error {
 	return ip(ctx, "netns", "del", string(n))
 }
 
-// dial connects from inside the namespace. A socket belongs to the namespace its thread
-// was in when it was made; address must be an IP, so that no other goroutine makes it.
+// dial connects from inside the namespace. address must be an IP, so that no other
+// goroutine makes the socket.
 func (n namespace) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return inside(n, func() (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, network, address)
+	})
+}
+
+// listen listens inside the namespace; address must be an IP.
+func (n namespace) listen(ctx context.Context, network, address string) (net.Listener, error) {
+	return inside(n, func() (net.Listener, error) {
+		var config net.ListenConfig
+		return config.Listen(ctx, network, address)
+	})
+}
+
+// inside makes a socket in a namespace: it belongs to the one its thread was in when it
+// was made.
+func inside[T any](n namespace, do func() (T, error)) (T, error) {
 	type result struct {
-		conn net.Conn
+		made T
 		err  error
 	}
 	done := make(chan result, 1)
@@ -89,12 +106,11 @@ func (n namespace) dial(ctx context.Context, network, address string) (net.Conn,
 			done <- result{err: err}
 			return
 		}
-		var dialer net.Dialer
-		conn, err := dialer.DialContext(ctx, network, address)
-		done <- result{conn, err}
+		made, err := do()
+		done <- result{made, err}
 	}()
 	r := <-done
-	return r.conn, r.err
+	return r.made, r.err
 }
 
 // enter moves the calling thread into the namespace.

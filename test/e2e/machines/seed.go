@@ -52,6 +52,11 @@ func (w *World) seed(m *Machine, spec Spec) error {
 			return err
 		}
 	}
+	if w.Settings.CLI != "" {
+		if err := copyProgram(w.Settings.CLI, filepath.Join(root, "usr/local/bin/sluice")); err != nil {
+			return err
+		}
+	}
 	return copyProgram(w.Settings.Runner, filepath.Join(root, "usr/local/bin/gitlab-runner"))
 }
 

@@ -39,6 +39,11 @@ func (w *World) DialContext(ctx context.Context, network, address string) (net.C
 	return w.cloud().dial(ctx, network, address)
 }
 
+// Listen listens inside the cloud's network; address must be IP:port.
+func (w *World) Listen(ctx context.Context, network, address string) (net.Listener, error) {
+	return w.cloud().listen(ctx, network, address)
+}
+
 func (w *World) services() []Handle {
 	files, _ := filepath.Glob(filepath.Join(w.Dir(), "service-*.json"))
 	var handles []Handle

@@ -29,6 +29,7 @@ type Settings struct {
 	Persistent    bool   `json:"persistent"`     // outlives its maker until Down
 	Program       string `json:"program"`        // the binary whose `supervise WORLD ID` keeps a machine on
 	Runner        string `json:"runner"`         // installed as /usr/local/bin/gitlab-runner
+	CLI           string `json:"cli"`            // installed as /usr/local/bin/sluice, for jobs that use it; "" = not there
 	Sudoers       string `json:"sudoers"`        // what the login user fedora may do; "" = anything. ops may do anything always
 	AuthorizedKey string `json:"authorized_key"` // for the users fedora and ops
 	RunnerConfig  string `json:"runner_config"`  // config.toml; {{name}} is the machine's name

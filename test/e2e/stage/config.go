@@ -19,6 +19,15 @@ type Config struct {
 	NoRunner    bool   // without a runner token
 	GitLabURL   string // "" = the world's
 	Unavailable int    // max_unavailable; 0 = 1
+	Door        *Door  // nil = the socket only
+}
+
+// Door lets the jobs of a GitLab's projects in.
+type Door struct {
+	Listen   string // IP:port in the world's network
+	Issuer   string // who signs their id_tokens
+	Audience string
+	Project  string // path of the project whose jobs may recreate the fleet's VMs
 }
 
 var configTemplate = template.Must(template.New("sluice.yaml").Parse(`gitlab:
@@ -53,6 +62,14 @@ fleets:
     rollout: {max_unavailable: {{.Unavailable}}, gate: {online: 2m}}
 
 store: {sqlite: {{.Dir}}/sluice.db}
+{{- with .Door}}
+
+server:
+  listen: {{.Listen}}
+  oidc: [{issuer: "{{.Issuer}}", audience: "{{.Audience}}"}]
+access:
+  - {claims: {project_path: {{.Project}}}, allow: [recreate], fleets: [{{$.Fleet}}]}
+{{- end}}
 `))
 
 // WriteConfig makes the directory conf/NAME with a sluice.yaml and what belongs to it,

@@ -45,6 +45,13 @@ func (g *GitLab) Job(ctx context.Context, id int64) (simgitlab.JobRecord, error)
 	return record, err
 }
 
+// Trace reads what a job has said so far.
+func (g *GitLab) Trace(ctx context.Context, j simgitlab.JobRecord) (string, error) {
+	var text string
+	err := g.call(ctx, http.MethodGet, fmt.Sprintf("/api/v4/projects/%d/jobs/%d/trace", j.ProjectID, j.ID), nil, &text)
+	return text, err
+}
+
 // Ledger reads GitLab's own account.
 func (g *GitLab) Ledger(ctx context.Context) (simgitlab.Ledger, error) {
 	var ledger simgitlab.Ledger
@@ -104,6 +111,7 @@ func (g *GitLab) AwaitManagers(ctx context.Context, n int) error {
 	})
 }
 
+// call decodes the answer into what it gets, from JSON but for a *string.
 func (g *GitLab) call(ctx context.Context, method, path string, body, into any) error {
 	content, err := json.Marshal(body)
 	if err != nil {
@@ -124,8 +132,13 @@ func (g *GitLab) call(ctx context.Context, method, path string, body, into any) 
 		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return fmt.Errorf("%s %s: %s: %s", method, path, resp.Status, text)
 	}
-	if into == nil {
+	switch into := into.(type) {
+	case nil:
 		return nil
+	case *string:
+		text, err := io.ReadAll(resp.Body)
+		*into = string(text)
+		return err
 	}
 	return json.NewDecoder(resp.Body).Decode(into)
 }
