@@ -19,8 +19,13 @@ func (l locator) Locate(context.Context, string, whereabouts.Job) whereabouts.Pl
 	return whereabouts.Place(l)
 }
 
+// locating has every job found there, in a fleet of the first GitLab.
 func locating(place whereabouts.Place) func(*access.Options, *api.Options) {
-	return func(_ *access.Options, o *api.Options) { o.Locator = locator(place) }
+	return func(a *access.Options, o *api.Options) {
+		spec := o.Fleets["gcp"]
+		spec.GitLabURL = a.Issuers[0].URL
+		o.Fleets["gcp"], o.Locator = spec, locator(place)
+	}
 }
 
 // asksForBoth sends one request for a and b, by a job of the fleet's runner; the
