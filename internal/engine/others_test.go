@@ -117,3 +117,37 @@ func TestALongDrainHoldsUpNoOtherVM(t *testing.T) {
 		}
 	}
 }
+
+// cases.md T64: what does not have our label is not ours, whatever its name.
+func TestAVMThatSomebodyMadeUnderTheNameIsNotAdopted(t *testing.T) {
+	w := enginetest.New("a")
+	old, foreign := w.VM("a").ID, ""
+	w.Fences["create"] = func() { foreign = w.Twin("a", "") }
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(30 * time.Minute)
+	op, vm := w.Op(id), w.VM("a")
+	if op.Phase != fleet.PhaseCreating || vm == nil || vm.ID != foreign || vm.DropIn.Present || !strings.Contains(op.ErrMessage+op.Waiting, foreign) {
+		t.Fatalf("%s, waiting for %q %q\n%s", op.Phase, op.Waiting, op.ErrMessage, w.Story())
+	}
+	vm.Gone = w.Now() // the one whose it is takes it away
+	w.Run(time.Hour)
+	replaced(t, w, id, "a", old)
+	if w.VM("a").ID == foreign {
+		t.Error("it was adopted")
+	}
+}
+
+// cases.md T60: a deregistration is the controller's, and tried until it is done.
+func TestADeregistrationThatFailsForAWhileIsTriedAgain(t *testing.T) {
+	w := enginetest.New("a")
+	old := w.VM("a")
+	for range 20 {
+		w.Refuse["deregister"] = append(w.Refuse["deregister"], fleet.Errorf(fleet.CodeUnavailable, "502 Bad Gateway"))
+	}
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(3 * time.Hour)
+	replaced(t, w, id, "a", old.ID)
+	if len(w.Removed) != 1 || w.Removed[0] != old.SystemID || !strings.Contains(w.Story(), "the fleet's token lives") {
+		t.Errorf("removed %v\n%s", w.Removed, w.Story())
+	}
+}
