@@ -37,6 +37,7 @@ func program() {
 
 // TestScripts runs what people type. Scripts whose name begins with world_
 // have a small world behind them: a GitLab, VMs and a cloud, in this process.
+// cases.md T66: the commands that run alone need no pipeline and no server.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",

@@ -41,6 +41,7 @@ func anytime() map[string]func(*testing.T, *enginetest.World, string) {
 	}
 }
 
+// cases.md T1, T14, T15.
 // Promise 1, whatever happens whenever: a job that begins on the old VM before
 // the delete was called is not cut, and the VM is replaced or serves as before.
 func TestWhateverHappensAtAnyInstantCutsNoJob(t *testing.T) {

@@ -165,7 +165,7 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 	vm.Missing, vm.Failed, vm.UpdatedAt = true, false, w.now()
 	vm.Intake = fleet.IntakeServing // whoever creates it anew wants it to serve
 	vm.Prepared = w.op.Create.Prepared
-	w.deregister()
+	w.deregister(w.op.Old)
 	w.fact(fleet.FactNote, "instance %s and its dependents are gone", name(w.op.Old.Instance))
 	return move(fleet.EventDeleted)
 }

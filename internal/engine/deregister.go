@@ -17,18 +17,27 @@ type deregisterState struct {
 // How often the token is asked about before not knowing is accepted.
 const tokenProofs = 20
 
-// deregister adds the deregistration to a delete that was confirmed. Without a
-// runner token there is none: deleting a VM needs no right to write.
-func (w *work) deregister() {
-	if w.f.Registrar == nil || w.op.Old.SystemID == "" || w.f.Registration != fleet.RegistrationFleet {
+// deregister adds the deregistration of an incarnation whose absence was
+// confirmed. Without a runner token there is none: deleting a VM needs no right
+// to write.
+func (w *work) deregister(old fleet.Incarnation) {
+	if w.f.Registrar == nil || old.SystemID == "" || w.f.Registration != fleet.RegistrationFleet {
 		return
 	}
-	c, err := newChore(w.op, fleet.ChoreDeregister, "", w.now(), deregisterState{Old: w.op.Old})
+	c, err := newChore(w.op, fleet.ChoreDeregister, "", w.now(), deregisterState{Old: old})
 	if err != nil {
 		w.fact(fleet.FactWarning, "no deregistration: %s", text(err))
 		return
 	}
 	w.chores = append(w.chores, c)
+}
+
+// deregisterVanished does so for the incarnation in the row of a VM that is
+// created anew: it went away behind our back, so no delete of ours did.
+func (w *work) deregisterVanished(vm *fleet.VM) {
+	if w.op.Kind == fleet.KindCreate && vm.Instance != "" && vm.Instance != w.op.Create.New.Instance {
+		w.deregister(vm.Incarnation)
+	}
 }
 
 // deregister removes the deleted VM's own manager, last of all, and proves
@@ -79,6 +88,9 @@ func (r *errand) mayRemove(ctx context.Context, s *deregisterState) (why string,
 	if op.Kind.Creates() && op.Create.New.SystemID == "" {
 		return "the new VM's system_id is not known", false, nil
 	}
+	if back, err := r.cameBack(ctx, op, s); back || err != nil {
+		return "instance " + s.Old.Instance + " is listed again", false, err
+	}
 	for _, name := range r.fleetNames() {
 		vms, err := r.Store.VMs(ctx, name)
 		if err != nil {
@@ -103,6 +115,16 @@ func (r *errand) mayRemove(ctx context.Context, s *deregisterState) (why string,
 		}
 	}
 	return "", true, nil
+}
+
+// cameBack says whether the incarnation that had vanished before a create, so
+// that no delete has confirmed its absence, is listed again.
+func (r *errand) cameBack(ctx context.Context, op *fleet.Operation, s *deregisterState) (bool, error) {
+	if op.Kind != fleet.KindCreate {
+		return false, nil
+	}
+	list, err := r.f.Machines.Describe(ctx, op.VM)
+	return byID(list, s.Old.Instance) != nil, err
 }
 
 func (r *errand) proveToken(ctx context.Context, s *deregisterState) error {

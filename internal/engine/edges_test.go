@@ -130,6 +130,7 @@ func TestASecondMachineThatCameLateIsDrainedAndDeleted(t *testing.T) {
 	}
 }
 
+// cases.md T6: a VM is taken by its identity, never by name or number.
 func TestAVMReplacedBehindOurBackIsLeftAlone(t *testing.T) {
 	w := enginetest.New("a")
 	w.Job("a", 1, 5*time.Minute)
@@ -247,7 +248,7 @@ func TestAManagerThatAnotherVMSharesIsNotRemoved(t *testing.T) {
 	}
 }
 
-// cases.md T53: refuse to drain an ambiguous identity.
+// cases.md T53, T56: refuse to drain an ambiguous identity.
 func TestTwoHostsWithOneSystemIDAreRefused(t *testing.T) {
 	w := enginetest.New("a", "b")
 	w.VM("b").SystemID = w.VM("a").SystemID
@@ -259,6 +260,7 @@ func TestTwoHostsWithOneSystemIDAreRefused(t *testing.T) {
 	}
 }
 
+// cases.md T40: a drain that is called off leaves a VM that serves.
 func TestACancelGivesIntakeBackInEveryPhaseBeforeTheDelete(t *testing.T) {
 	for _, phase := range []fleet.Phase{fleet.PhaseQueued, fleet.PhasePreflight, fleet.PhaseDraining} {
 		t.Run(string(phase), func(t *testing.T) {
@@ -325,6 +327,7 @@ func TestADeleteWithoutADrainEndsTheJobAndSaysSo(t *testing.T) {
 	}
 }
 
+// cases.md T31.
 func TestAVMThatNeverJoinedNeedsNoDrain(t *testing.T) {
 	w := enginetest.New("a")
 	old := w.VM("a")
@@ -337,6 +340,7 @@ func TestAVMThatNeverJoinedNeedsNoDrain(t *testing.T) {
 	}
 }
 
+// cases.md T69: a VM that failed counts, and nobody creates without end.
 func TestAVMThatDoesNotServeInTimeStaysForInspectionAndCostsTheBudget(t *testing.T) {
 	w := enginetest.New("a", "b")
 	w.BootDelay = time.Hour

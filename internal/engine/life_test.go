@@ -29,6 +29,7 @@ func replaced(t *testing.T, w *enginetest.World, id, vm, old string) {
 	}
 }
 
+// cases.md T58: the old VM's manager is ours to remove.
 func TestARecreateWaitsForTheJobAndReplacesTheVM(t *testing.T) {
 	w := enginetest.New("a", "b")
 	old := w.VM("a").ID
@@ -58,6 +59,7 @@ func TestTheDeleteComesRightAfterTheExit(t *testing.T) {
 	}
 }
 
+// cases.md T35: stopping intake is part of the drain.
 func TestADrainStopsIntakeAndAnUndrainOpensIt(t *testing.T) {
 	w := enginetest.New("a")
 	id := w.Ask(fleet.KindDrain, "a")
@@ -92,6 +94,7 @@ func TestAnUndrainInMidJobKeepsTheDropInUntilTheRunnerIsAnew(t *testing.T) {
 	}
 }
 
+// cases.md T33: what follows the cap has a name.
 func TestAnOverrunGoesByThePolicy(t *testing.T) {
 	for _, tc := range []struct {
 		policy fleet.Overrun
@@ -138,6 +141,7 @@ func TestARebootBetweenProofAndDeleteStartsTheDrainAgain(t *testing.T) {
 	}
 }
 
+// cases.md T26: what is stopped stays stopped until the delete.
 func TestAStartByAPersonInMidDrainIsStoppedAgain(t *testing.T) {
 	w := enginetest.New("a")
 	old := w.VM("a").ID
@@ -219,6 +223,7 @@ func TestADrainedVMStaysDrainedOverAReboot(t *testing.T) {
 	}
 }
 
+// cases.md T94: what cannot come back uses the budget up.
 func TestTheBudgetHoldsWhoeverAsked(t *testing.T) {
 	w := enginetest.New("a", "b", "c")
 	for _, vm := range []string{"a", "b", "c"} {

@@ -63,6 +63,7 @@ func (w *work) bad(why *fleet.Error) (outcome, error) {
 	if err != nil {
 		return outcome{}, storeError{err}
 	}
+	w.deregisterVanished(vm)
 	vm.Incarnation, vm.Address = w.op.Create.New, w.op.Create.NewAddr
 	vm.Missing, vm.Failed, vm.UpdatedAt = false, true, w.now()
 	return w.fail(why.
@@ -157,6 +158,7 @@ func (w *work) verified(how string) (outcome, error) {
 	if err != nil {
 		return outcome{}, storeError{err}
 	}
+	w.deregisterVanished(vm)
 	vm.Incarnation, vm.Address, vm.Prepared = w.op.Create.New, w.op.Create.NewAddr, w.op.Create.Prepared
 	vm.Intake, vm.Missing, vm.Failed, vm.UpdatedAt = fleet.IntakeServing, false, false, w.now()
 	w.fact(fleet.FactNote, "the new VM serves: %s", how)

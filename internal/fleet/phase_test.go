@@ -68,6 +68,7 @@ func positions() []Position {
 	return list
 }
 
+// Case T25: only a drain that has ended leads to the delete.
 func TestTransitionIsTheLifeOfOneVMOverTheWholeProduct(t *testing.T) {
 	combinations := 0
 	for _, at := range positions() {

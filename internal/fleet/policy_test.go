@@ -6,6 +6,7 @@ import (
 	"time"
 )
 
+// cases.md T2: gentle by default, and replaceable.
 func TestDefaultPolicyIsValidAndSaysItself(t *testing.T) {
 	p := DefaultDrainPolicy()
 	if err := p.Validate(); err != nil {

@@ -66,3 +66,21 @@ func TestDecisionWithoutARowWaits(t *testing.T) {
 		t.Errorf("without a row: %s", d.short())
 	}
 }
+
+// cases.md T16, T24: GitLab does not list a job that it has assigned and that the
+// runner has not acknowledged, and lists none for a moment after the assignment
+// and after a forced cancel. While the process runs, its idle is not asked for.
+func TestARunningProcessIsBusyThoughGitLabListsNoJob(t *testing.T) {
+	for _, unit := range []string{"deactivating", "inactive"} {
+		for _, containers := range []string{"none", "some"} {
+			w := worldWords{
+				host: hostWords{answered: true, unit: unit, result: "success", pid: true, boot: "same", dropIn: true, containers: containers},
+				cap:  "inside", overrun: OverrunProceed, unreachable: UnreachableFail, unproven: UnprovenAbort,
+			}
+			s := w.snapshot(readings{w.host.reading(), gitlabReadings()["idle"], providerReadings()["running"]})
+			if d := Decide(&s); d.Row != 5 || d.Action != ActHold {
+				t.Errorf("%s, containers %s: %s", unit, containers, d.short())
+			}
+		}
+	}
+}

@@ -210,6 +210,7 @@ func TestAUnitThatIsNotThereIsNamed(t *testing.T) {
 	}
 }
 
+// case T27: a wrapper swallows the signal, and intake stays open.
 func TestAWrappedRunnerIsRefused(t *testing.T) {
 	settings := testSettings()
 	f := &fleet.HostFacts{UnitLoaded: true, MainCommand: []string{"/bin/bash", "-c", "gitlab-runner run"}}

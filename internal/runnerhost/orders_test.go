@@ -142,6 +142,7 @@ func TestADropInThatWinsOverOursIsNamedAndNothingIsStopped(t *testing.T) {
 	w.eventually("the job's end", func() bool { return w.status(id) == "success" })
 }
 
+// case T11: the unit's own TimeoutStopSec does not end a drain.
 func TestALocalDropInAndAHarmlessExecStopDoNotHinder(t *testing.T) {
 	w := newWorld(t, nil)
 	w.Files().Put("/etc/systemd/system/gitlab-runner.service.d/90-local.conf",
@@ -151,6 +152,7 @@ func TestALocalDropInAndAHarmlessExecStopDoNotHinder(t *testing.T) {
 	}
 }
 
+// case T48: a holder that is gone does not hold for ever.
 func TestAForeignDrainIsNamedAndCanBeTakenOver(t *testing.T) {
 	w := newWorld(t, nil)
 	foreign := w.order(fleet.OrderStop)

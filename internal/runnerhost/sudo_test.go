@@ -53,6 +53,17 @@ func TestTheSudoersFileListsExactlyTheCommandsUsed(t *testing.T) {
 	}
 }
 
+// cases.md T13: a restart is a stop with the unit's own signal, and cuts the job.
+// The one signal that is sent ends jobs whose cap has passed.
+func TestNoCommandRestartsARunner(t *testing.T) {
+	for _, command := range listedCommands() {
+		ends := strings.HasPrefix(command, "systemctl kill ") && !strings.Contains(command, "--signal=SIGTERM --kill-whom=main")
+		if strings.Contains(command, "restart") || strings.Contains(command, "reload-or") || ends {
+			t.Errorf("%q could cut a job", command)
+		}
+	}
+}
+
 // scriptCommands are the commands that the scripts' own text runs as root or as
 // the runner's user, with the variables of the test's settings.
 func scriptCommands(t *testing.T) []string {

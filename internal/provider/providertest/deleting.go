@@ -12,7 +12,7 @@ var deleting = []contract{
 	{"a delete of one incarnation leaves another of the same name alone", deleteSparesTwin},
 	{"a delete repeated after the new VM exists is a no-op", repeatedDeleteIsNoOp},
 	{"a delete of what is not there is done", notFoundIsDone},
-	{"a delete by name alone is refused", deleteNeedsID},
+	{"a delete by name alone is refused (T7)", deleteNeedsID},
 	{"remains names every dependent until it is gone (T90)", remainsNames},
 }
 
