@@ -22,7 +22,7 @@ func (w *watcher) out() io.Writer {
 
 // line prints one line of progress.
 func (w *watcher) line(at time.Time, ref, word, text string) {
-	fmt.Fprintf(w.out(), "%s  %-*s  %s", w.paint.quiet(at.Local().Format(clockFormat)), w.refWidth(), ref,
+	fmt.Fprintf(w.out(), "%s  %-*s  %s", w.paint.quiet(w.at(at).Format(clockFormat)), w.refWidth(), ref,
 		w.paint.phase(word, fmt.Sprintf("%-10s", word)))
 	if text != "" {
 		fmt.Fprint(w.out(), "  "+text)
@@ -38,8 +38,12 @@ func (w *watcher) refWidth() int {
 	return width
 }
 
-// event prints one event of the journal.
+// event prints one event of the journal. Who follows is told the decisions;
+// the readings behind them are in `op show`.
 func (w *watcher) event(e *client.Event) {
+	if e.Kind == "reading" {
+		return
+	}
 	word, what := deref(e.Phase), e.Text
 	switch {
 	case e.Kind == "phase" && what == word:
@@ -120,7 +124,7 @@ func (p *program) untilThen(op *client.Operation) string {
 	if op.Until == nil || op.Until.Before(p.Now()) {
 		return ""
 	}
-	text := "until " + op.Until.Local().Format(clockFormat)
+	text := "until " + p.at(*op.Until).Format(clockFormat)
 	if then := deref(op.Then); then != "" {
 		text += ", then " + then
 	}

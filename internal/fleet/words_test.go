@@ -1,0 +1,75 @@
+package fleet
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAHostReadingIsToldInWords(t *testing.T) {
+	running := UnitState{ActiveState: "deactivating", Result: "success", MainPID: 77}
+	stopped := UnitState{ActiveState: "inactive", Result: "success"}
+	for want, h := range map[string]HostReading{
+		"systemd gave an empty answer: it re-executes":                                                                       {Problem: "it re-executes"},
+		"the runner's unit is deactivating, its process 77 runs; the drain drop-in is in effect; containers: of job 42":      {Unit: running, DropIn: DropIn{Present: true, Effective: true}, ContainersKnown: true, Containers: []Container{{Name: "build", JobID: 42}, {Name: "helper", JobID: 42}, {Name: "x"}}},
+		"the runner's unit is deactivating, its process 77 runs; the drain drop-in is there, but not in effect":              {Unit: running, DropIn: DropIn{Present: true}},
+		"the runner's unit is inactive, it has no process; no container is left":                                             {Unit: stopped, ContainersKnown: true},
+		"the runner's unit is inactive, it has no process; containers: left":                                                 {Unit: stopped, ContainersKnown: true, Containers: []Container{{Name: "left"}}},
+		"the runner's unit is failed, it has no process, systemd's result is signal; the answer is incomplete: podman hangs": {Unit: UnitState{ActiveState: "failed", Result: "signal"}, Problem: "podman hangs"},
+	} {
+		if h.Subject.BootID = "b"; h.Words() != want {
+			t.Errorf("%q, want %q", h.Words(), want)
+		}
+	}
+}
+
+// A glance sees less than a look and is no news: its words are a beginning.
+func TestAGlanceSaysABeginningOfWhatALookSays(t *testing.T) {
+	for _, words := range hostProduct() {
+		look := words.reading()
+		if look == nil || !look.ContainersKnown {
+			continue
+		}
+		glance := *look
+		glance.Containers, glance.ContainersKnown = nil, false
+		if !strings.HasPrefix(look.Words(), glance.Words()) {
+			t.Errorf("%q is not the beginning of %q", glance.Words(), look.Words())
+		}
+	}
+}
+
+func TestAGitLabReadingIsToldInWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"error":           "no usable answer: 502 Bad Gateway",
+		"partial":         "no usable answer: page 2 did not come; shows job 42 (https://gitlab.example.com/g/p/-/jobs/42) running on it",
+		"manager missing": "the manager is not listed: no usable answer",
+		"two managers":    "2 managers have this system_id: no usable answer",
+		"no field":        "manager 7 is online; whether it runs a job is not said (job_execution_status is missing)",
+		"idle":            "manager 7 is online and runs no job",
+		"running":         "manager 7 is online and runs a job; shows job 42 (https://gitlab.example.com/g/p/-/jobs/42) running on it",
+		"contradiction":   "manager 7 is online and runs no job; shows job 42 (https://gitlab.example.com/g/p/-/jobs/42) being canceled on it",
+	} {
+		if got := gitlabReadings()[name].Words(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestAProviderReadingIsToldInWords(t *testing.T) {
+	for name, want := range map[string]string{
+		"running": "instance i-old is running", "off": "instance i-old is off", "absent": "no instance of that name is listed",
+		"in between": "instance i-old is neither running nor off", "another running": "instance i-new is running",
+	} {
+		if got := providerReadings()[name].Words(); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestTwoErrorsThatDifferInDigitsAreAlike(t *testing.T) {
+	if !Alike("read tcp 10.0.0.1:40000->10.0.0.2:22: reset", "read tcp 10.0.0.1:4->10.0.0.2:22: reset") {
+		t.Error("another port made another error")
+	}
+	if Alike("connection refused", "connection reset") {
+		t.Error("two errors are one")
+	}
+}
