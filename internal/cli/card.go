@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
 )
@@ -20,7 +22,7 @@ func (p *program) card(op *client.Operation) {
 	p.row("vm", op.Fleet+"/"+op.Vm)
 	p.row("does", string(op.Kind))
 	p.row("phase", p.paint.phase(string(op.Phase), string(op.Phase)))
-	p.row("asked by", op.By.Name+" "+dash(deref(op.By.From))+" "+deref(op.By.Why))
+	p.row("asked by", joined(op.By.Name, deref(op.By.From), deref(op.By.Why)))
 	p.row("image", deref(op.Image))
 	p.row("policy", fmt.Sprintf("cap %s, then %s; host out of reach for %s: %s; GitLab unknown at the cap: %s",
 		short(op.Policy.Cap), op.Policy.OnOverrun, short(op.Policy.ReachDeadline), op.Policy.Unreachable, op.Policy.OnUnproven))
@@ -33,16 +35,35 @@ func (p *program) card(op *client.Operation) {
 	if op.DeleteCommitted {
 		p.row("delete", "committed: there is no way back")
 	}
-	p.row("old", deref(op.Old.Instance)+" "+deref(op.Old.SystemId))
-	p.row("new", deref(op.New.Instance)+" "+deref(op.New.SystemId))
+	p.row("old VM", incarnation(op.Old))
+	p.row("new VM", incarnation(op.New))
 	p.ended(op)
-	fmt.Fprintln(p.Stdout)
 }
 
-// evidence prints what each source says and what was decided of it.
+// joined leaves out what is empty.
+func joined(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
+}
+
+// incarnation names one life of a VM: as the provider does, and as GitLab does.
+func incarnation(is client.Incarnation) string {
+	instance, systemID := deref(is.Instance), deref(is.SystemId)
+	if instance != "" {
+		instance = "instance " + instance
+	}
+	if systemID != "" {
+		systemID = "system_id " + systemID
+	}
+	return joined(instance, systemID)
+}
+
+// evidence prints what each source says, while that counts, and what was
+// decided of it.
 func (p *program) evidence(op *client.Operation) {
-	for _, r := range deref(op.Readings) {
-		p.row(sourceName(string(r.Source)), r.Text+", since "+p.date(r.At))
+	if !op.Finished && !op.DeleteCommitted {
+		for _, r := range deref(op.Readings) {
+			p.row(sourceName(string(r.Source)), r.Text+", since "+p.date(r.At))
+		}
 	}
 	if d := op.Decision; d != nil {
 		p.row("decided", d.Reason+", at "+p.date(d.At))
@@ -54,8 +75,8 @@ func (p *program) evidence(op *client.Operation) {
 
 // ended prints what became of jobs, of the operation, and of what follows it.
 func (p *program) ended(op *client.Operation) {
-	for _, job := range jobs(op.CutJobs) {
-		p.row("cut", jobText(job))
+	for _, found := range deref(op.Found) {
+		p.row("job", found)
 	}
 	if op.Failure != nil {
 		p.row("failure", op.Failure.Message)
@@ -87,13 +108,13 @@ func verdictText(verdict string) string {
 	case "never_joined":
 		return "nothing to drain: no runner has joined from the VM"
 	case "overrun":
-		return "not: the cap passed with a job running"
+		return "no: the cap passed with a job running"
 	case "unreachable":
-		return "not: the host could not be reached"
+		return "no: the host could not be reached"
 	case "unproven":
 		return "not proven: GitLab could not be asked"
 	case "skipped":
-		return "not: the drain was skipped"
+		return "no: the drain was skipped"
 	default:
 		return verdict
 	}

@@ -14,7 +14,7 @@ import (
 // table; and what happens next if nothing else does.
 type story struct {
 	*program
-	day, phase string
+	day, phase, row string
 }
 
 // tell prints one event.
@@ -30,14 +30,36 @@ func (s *story) tell(e *client.Event) {
 	}
 	fmt.Fprintf(s.Stdout, "%s  %s  %s\n", s.paint.quiet(at.Format(clockFormat)), s.paint.phase(phase, fmt.Sprintf("%-10s", phase)), s.words(e))
 	data, _ := e.Data.(map[string]any)
-	if row, ok := data["row"].(float64); ok {
-		s.under("row %.0f: %v", row, data["rule"])
+	if row := rowOf(data); row != "" && row+at.String() != s.row {
+		s.row = row + at.String()
+		s.under("%s", row)
 	}
 	if kind, ok := data["disagreement"].(string); ok {
-		s.under("a witness contradicts it: %s", kind)
+		s.under("%s", disagreementText(kind))
 	}
 	if until := s.until(data); until != "" {
 		s.under("%s", until)
+	}
+}
+
+// rowOf names the row that decided; "" = none did.
+func rowOf(data map[string]any) string {
+	row, ok := data["row"].(float64)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("row %.0f: %v", row, data["rule"])
+}
+
+// disagreementText says who contradicts whom; the word is the metric's.
+func disagreementText(kind string) string {
+	switch kind {
+	case "gitlab_active_after_exit":
+		return "GitLab contradicts the host: it still shows a job running (" + kind + ")"
+	case "containers_after_exit":
+		return "the host contradicts itself: containers outlived the runner (" + kind + ")"
+	default:
+		return "a witness contradicts it (" + kind + ")"
 	}
 }
 
@@ -61,6 +83,9 @@ func (s *story) words(e *client.Event) string {
 	case "warning", "orphan", "cut":
 		return s.paint.alert(strings.ToUpper(e.Kind)) + ": " + text
 	default:
+		if kind, outcome, ok := strings.Cut(text, ": "); ok && (kind == "orphan_watch" || kind == "deregister") {
+			return choreName(kind) + ": " + outcome
+		}
 		return text
 	}
 }
@@ -86,6 +111,7 @@ func sourceName(source string) string {
 
 // journal prints everything that the journal has on an operation.
 func (p *program) journal(ctx context.Context, s *session, op *client.Operation) error {
+	fmt.Fprintf(p.Stdout, "\nwhat was seen, decided and done:\n")
 	told, after := &story{program: p}, int64(0)
 	for {
 		params := client.ListEventsParams{Operation: &[]string{op.Id}, After: &after, Limit: new(int64(1000))}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -34,7 +35,7 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 	d.Reason = w.rules(d)
 	if d.Overran && !w.op.Drain.Overran {
 		w.op.Drain.Overran = true
-		w.fact(fleet.FactWarning, "overrun: %s; policy %s", d.Reason, s.Policy.OnOverrun)
+		w.fact(fleet.FactWarning, "%s", overrunText(w.op.Kind, s.Policy, d))
 		w.byRow(d)
 	}
 	switch d.Action {
@@ -56,8 +57,10 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
 			return wait(5 * time.Second)
 		}
-		w.fact(fleet.FactWarning, "the drain is given up: %s", d.Reason)
-		w.byRow(d)
+		if !d.Overran { // that was told
+			w.fact(fleet.FactWarning, "the drain is given up: %s", d.Reason)
+			w.byRow(d)
+		}
 		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason).
 			WithHint("intake is given back; ask again once that is mended, or with another policy"))
 	case fleet.ActConflict:
@@ -68,6 +71,15 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 		w.waitsByRow(s, d, d.Reason)
 		return wait(max(d.Wait, 100*time.Millisecond))
 	}
+}
+
+// overrunText says that the cap has passed, and what the policy makes of it.
+func overrunText(kind fleet.Kind, policy fleet.DrainPolicy, d fleet.Decision) string {
+	text := fmt.Sprintf("overrun: %s; policy %s", d.Reason, policy.OnOverrun)
+	if then := d.Then(kind, policy); then != "" {
+		text += ": " + then
+	}
+	return text
 }
 
 // replaced ends the operation because the VM is not the one that preflight

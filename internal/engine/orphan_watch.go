@@ -46,6 +46,7 @@ func (w *work) watchOrphans() {
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
 		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+		Said: w.said(fleet.SourceGitLab),
 	}
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)

@@ -41,6 +41,16 @@ func (w *work) saw(source fleet.Source, at time.Time, words string) {
 	w.facts = append(w.facts, readingFact(w.op, reading, words))
 }
 
+// said is what a source last said; "" = it was not asked.
+func (w *work) said(source fleet.Source) string {
+	for _, r := range w.op.Readings {
+		if r.Source == source {
+			return r.Text
+		}
+	}
+	return ""
+}
+
 func readingFact(op *fleet.Operation, r fleet.Reading, words string) fleet.Fact {
 	return fleet.Fact{
 		At: r.At, Operation: op.ID, Fleet: op.Fleet, VM: op.VM,

@@ -63,7 +63,7 @@ func (d Decision) Then(kind Kind, policy DrainPolicy) string {
 		return "the orphan watch takes the job over and " + goesOn
 	case d.Action == ActDrained:
 		return "what is left is reported and " + goesOn
-	case d.Overran:
+	case d.Action == ActHold && d.Overran:
 		return "it is alerted and waits on, up to " + policy.HardCap.String() + " in all"
 	default:
 		return ""

@@ -40,25 +40,39 @@ func (h *HostReading) Words() string {
 	if !h.Unit.Known() {
 		return "systemd gave an empty answer" + because(h.Problem)
 	}
-	words := "the runner's unit is " + h.Unit.ActiveState + ", "
+	detail := "unit " + h.Unit.ActiveState + ", no process"
 	if h.Unit.MainPID != 0 {
-		words += fmt.Sprintf("its process %d runs", h.Unit.MainPID)
-	} else {
-		words += "it has no process"
-	}
-	if h.Unit.MainPID == 0 && h.Unit.Result != "" && h.Unit.Result != "success" {
-		words += ", systemd's result is " + h.Unit.Result
+		detail = fmt.Sprintf("unit %s, process %d", h.Unit.ActiveState, h.Unit.MainPID)
+	} else if h.Unit.Result != "" && h.Unit.Result != "success" {
+		detail += ", systemd's result is " + h.Unit.Result
 	}
 	switch {
 	case h.DropIn.Effective:
-		words += "; the drain drop-in is in effect"
+		detail += ", drain drop-in in effect"
 	case h.DropIn.Present:
-		words += "; the drain drop-in is there, but not in effect"
+		detail += ", drain drop-in there, but not in effect"
 	}
+	words := h.runnerWords() + " (" + detail + ")"
 	if !h.Complete() && h.Problem != "" {
 		words += "; the answer is incomplete" + because(h.Problem)
 	}
 	return words + h.containerWords()
+}
+
+// runnerWords say what the unit's state means.
+func (h *HostReading) runnerWords() string {
+	switch {
+	case h.Unit.Stopped():
+		return "gitlab-runner has ended"
+	case h.Unit.ActiveState == "active" && h.Unit.MainPID != 0:
+		return "gitlab-runner serves"
+	case h.Unit.ActiveState == "deactivating" && h.DropIn.Effective:
+		return "gitlab-runner takes no new job and ends when its last one has"
+	case h.Unit.ActiveState == "deactivating":
+		return "gitlab-runner is being stopped, and not by this drain"
+	default:
+		return "gitlab-runner neither serves nor has ended"
+	}
 }
 
 // containerWords name jobs while the process runs: its other containers come

@@ -8,13 +8,16 @@ import (
 func TestAHostReadingIsToldInWords(t *testing.T) {
 	running := UnitState{ActiveState: "deactivating", Result: "success", MainPID: 77}
 	stopped := UnitState{ActiveState: "inactive", Result: "success"}
+	ours := DropIn{Present: true, Effective: true}
 	for want, h := range map[string]HostReading{
-		"systemd gave an empty answer: it re-executes":                                                                       {Problem: "it re-executes"},
-		"the runner's unit is deactivating, its process 77 runs; the drain drop-in is in effect; containers: of job 42":      {Unit: running, DropIn: DropIn{Present: true, Effective: true}, ContainersKnown: true, Containers: []Container{{Name: "build", JobID: 42}, {Name: "helper", JobID: 42}, {Name: "x"}}},
-		"the runner's unit is deactivating, its process 77 runs; the drain drop-in is there, but not in effect":              {Unit: running, DropIn: DropIn{Present: true}},
-		"the runner's unit is inactive, it has no process; no container is left":                                             {Unit: stopped, ContainersKnown: true},
-		"the runner's unit is inactive, it has no process; containers: left":                                                 {Unit: stopped, ContainersKnown: true, Containers: []Container{{Name: "left"}}},
-		"the runner's unit is failed, it has no process, systemd's result is signal; the answer is incomplete: podman hangs": {Unit: UnitState{ActiveState: "failed", Result: "signal"}, Problem: "podman hangs"},
+		"systemd gave an empty answer: it re-executes":   {Problem: "it re-executes"},
+		"gitlab-runner serves (unit active, process 77)": {Unit: UnitState{ActiveState: "active", MainPID: 77}},
+		"gitlab-runner takes no new job and ends when its last one has (unit deactivating, process 77, drain drop-in in effect); containers: of job 42": {Unit: running, DropIn: ours, ContainersKnown: true, Containers: []Container{{Name: "build", JobID: 42}, {Name: "helper", JobID: 42}, {Name: "x"}}},
+		"gitlab-runner is being stopped, and not by this drain (unit deactivating, process 77, drain drop-in there, but not in effect)":                 {Unit: running, DropIn: DropIn{Present: true}},
+		"gitlab-runner has ended (unit inactive, no process, drain drop-in in effect); no container is left":                                            {Unit: stopped, DropIn: ours, ContainersKnown: true},
+		"gitlab-runner has ended (unit inactive, no process); containers: left":                                                                         {Unit: stopped, ContainersKnown: true, Containers: []Container{{Name: "left"}}},
+		"gitlab-runner has ended (unit failed, no process, systemd's result is signal); the answer is incomplete: podman hangs":                         {Unit: UnitState{ActiveState: "failed", Result: "signal"}, Problem: "podman hangs"},
+		"gitlab-runner neither serves nor has ended (unit activating, no process)":                                                                      {Unit: UnitState{ActiveState: "activating"}},
 	} {
 		if h.Subject.BootID = "b"; h.Words() != want {
 			t.Errorf("%q, want %q", h.Words(), want)

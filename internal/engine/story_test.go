@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -104,5 +105,45 @@ func TestAnErrorWithAnotherPortNumberIsNoNews(t *testing.T) {
 	}
 	if got := len(w.Store.Facts) - facts; got > 5 {
 		t.Errorf("%d events in 3 min out of reach\n%s", got, w.Story())
+	}
+}
+
+// What an operation knows of its evidence is in the journal: wherever the
+// controller dies, the row says what the events say, and nothing is told twice.
+func TestTheStorySurvivesACrashAtAnyPoint(t *testing.T) {
+	for die := 1; ; die++ {
+		w := enginetest.New("a")
+		w.Job("a", 42, 3*time.Minute)
+		w.Points.Die = die
+		id := w.Ask(fleet.KindRecreate, "a")
+		w.Run(time.Hour)
+		if op := w.Op(id); op.Phase != fleet.PhaseSucceeded || len(op.Readings) != 3 || op.Ruling == nil || op.Ruling.Row != 10 && op.Ruling.Row != 1 {
+			t.Fatalf("killed at point %d it is %s, with %d readings and %+v\n%s", die, op.Phase, len(op.Readings), op.Ruling, w.Story())
+		}
+		checkStory(t, w, id)
+		if len(w.Points.Passed) < die {
+			return
+		}
+	}
+}
+
+func checkStory(t *testing.T, w *enginetest.World, id string) {
+	t.Helper()
+	told := map[string]fleet.Fact{}
+	for _, fact := range w.Store.Facts {
+		if fact.Kind != fleet.FactReading || fact.Phase == "" { // a chore's is not the row's
+			continue
+		}
+		source := string(fact.Data)
+		if told[source].Text == fact.Text {
+			t.Fatalf("%s is told twice in a row: %s\n%s", source, fact.Text, w.Story())
+		}
+		told[source] = fact
+	}
+	for _, r := range w.Op(id).Readings {
+		fact := told[fmt.Sprintf(`{"source":%q}`, r.Source)]
+		if fact.Text != r.Text || !fact.At.Equal(r.At) {
+			t.Fatalf("the row says %+v, the events %q at %s\n%s", r, fact.Text, fact.At, w.Story())
+		}
 	}
 }
