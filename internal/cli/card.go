@@ -75,8 +75,13 @@ func (p *program) evidence(op *client.Operation) {
 
 // ended prints what became of jobs, of the operation, and of what follows it.
 func (p *program) ended(op *client.Operation) {
+	for _, job := range jobs(op.CutJobs) {
+		p.row("cut", jobText(job))
+	}
 	for _, found := range deref(op.Found) {
-		p.row("job", found)
+		if !slices.ContainsFunc(jobs(op.CutJobs), func(job client.Job) bool { return strings.HasPrefix(found, fmt.Sprintf("job %d ", job.Id)) }) {
+			p.row("found", found)
+		}
 	}
 	if op.Failure != nil {
 		p.row("failure", op.Failure.Message)

@@ -76,7 +76,11 @@ func (p *program) operations(list *client.Operations) error {
 
 func (p *program) opShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show an operation with its journal",
+		Use: "show ID", Short: "Show an operation and tell its story",
+		Long: `Show prints what an operation is now, then its story: what host, GitLab and
+provider said and when, what was decided of it and by which row of the drain's
+table (docs/reference/decisions.md), what it waits for, until when, and what
+happens then.`,
 		Example: "  sluice op show op-0a1b",
 		Args:    oneOperation, ValidArgsFunction: p.completeOps,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -44,19 +44,31 @@ func (w *watcher) event(e *client.Event) {
 	if e.Kind == "reading" {
 		return
 	}
-	word, what := deref(e.Phase), e.Text
-	switch {
-	case e.Kind == "phase" && what == word:
-		what = phaseText(word)
-	case e.Kind == "phase":
-		what = strings.TrimPrefix(what, word+": ")
-	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
-		what = w.paint.alert(strings.ToUpper(e.Kind) + ": " + what)
-	case e.Kind == "asked":
+	what := w.eventText(e)
+	if e.Kind == "asked" {
 		what += " (" + deref(e.Operation) + ")"
 	}
 	w.said[deref(e.Operation)] = e.Text
-	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), word, what)
+	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), deref(e.Phase), what)
+}
+
+// eventText is what an event says, beside its phase.
+func (p *program) eventText(e *client.Event) string {
+	word, text := deref(e.Phase), e.Text
+	switch e.Kind {
+	case "phase":
+		if text == word {
+			return phaseText(word)
+		}
+		return strings.TrimPrefix(text, word+": ")
+	case "warning", "orphan", "cut":
+		return p.paint.alert(strings.ToUpper(e.Kind) + ": " + text)
+	default:
+		if kind, outcome, ok := strings.Cut(text, ": "); ok && (kind == "orphan_watch" || kind == "deregister") {
+			return choreName(kind) + ": " + outcome
+		}
+		return text
+	}
 }
 
 // phaseText says what a phase is about; "" where the word says it all.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/client"
@@ -69,25 +68,12 @@ func (s *story) under(format string, args ...any) {
 }
 
 func (s *story) words(e *client.Event) string {
-	word, text := deref(e.Phase), e.Text
-	switch e.Kind {
-	case "phase":
-		if text == word {
-			return phaseText(word)
-		}
-		return strings.TrimPrefix(text, word+": ")
-	case "reading":
-		data, _ := e.Data.(map[string]any)
-		source, _ := data["source"].(string)
-		return sourceName(source) + ": " + text
-	case "warning", "orphan", "cut":
-		return s.paint.alert(strings.ToUpper(e.Kind)) + ": " + text
-	default:
-		if kind, outcome, ok := strings.Cut(text, ": "); ok && (kind == "orphan_watch" || kind == "deregister") {
-			return choreName(kind) + ": " + outcome
-		}
-		return text
+	if e.Kind != "reading" {
+		return s.eventText(e)
 	}
+	data, _ := e.Data.(map[string]any)
+	source, _ := data["source"].(string)
+	return sourceName(source) + ": " + e.Text
 }
 
 // until says when a decision's waiting was to end, and what then.

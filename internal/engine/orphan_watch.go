@@ -109,7 +109,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 // saw tells what GitLab says, if that is news.
 func (r *errand) saw(s *watchState, g *fleet.GitLabReading) {
 	words := g.Words()
-	if fleet.Alike(s.Said, words) && g.Unknown != "" || s.Said == words {
+	if old(s.Said, words) {
 		return
 	}
 	s.Said = words

@@ -18,8 +18,7 @@ const mostReadings = 200
 const noAnswer = "no answer: "
 
 // saw keeps what a source says, and tells of it if that is news. It rides on
-// the step's commit. A glance, which sees less, is no news where all that it
-// says was known.
+// the step's commit.
 func (w *work) saw(source fleet.Source, at time.Time, words string) {
 	i := slices.IndexFunc(w.op.Readings, func(r fleet.Reading) bool { return r.Source == source })
 	reading := fleet.Reading{Source: source, At: at, Text: words}
@@ -58,22 +57,27 @@ func readingFact(op *fleet.Operation, r fleet.Reading, words string) fleet.Fact 
 	}
 }
 
-// old says whether new words are none: a repeat, a part of what was said, or
-// another failure to answer.
+// old says whether new words are none: a repeat, or another failure to answer.
 func old(before, now string) bool {
-	if strings.HasPrefix(before, noAnswer) && strings.HasPrefix(now, noAnswer) {
-		return true
+	switch {
+	case strings.HasPrefix(before, noAnswer):
+		return strings.HasPrefix(now, noAnswer)
+	case strings.HasPrefix(before, fleet.NoUsableAnswer):
+		return fleet.Alike(before, now)
+	default:
+		return before == now
 	}
-	return strings.HasPrefix(before, now)
 }
 
-// sawHost keeps what the host says; a nil reading is none, for want of why.
+// sawHost keeps what the host says; a nil reading is none, for want of why. A
+// glance, which sees no containers, is no news where all that it says was known.
 func (w *work) sawHost(r *fleet.HostReading, why string) {
-	if r == nil {
+	switch {
+	case r == nil:
 		w.saw(fleet.SourceHost, w.now(), noAnswer+why)
-		return
+	case r.ContainersKnown || !strings.HasPrefix(w.said(fleet.SourceHost), r.Words()):
+		w.saw(fleet.SourceHost, r.TakenAt, r.Words())
 	}
-	w.saw(fleet.SourceHost, r.TakenAt, r.Words())
 }
 
 // sawInstances keeps what the provider lists under the VM's name.

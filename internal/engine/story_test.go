@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,36 @@ func checkStory(t *testing.T, w *enginetest.World, id string) {
 		fact := told[fmt.Sprintf(`{"source":%q}`, r.Source)]
 		if fact.Text != r.Text || !fact.At.Equal(r.At) {
 			t.Fatalf("the row says %+v, the events %q at %s\n%s", r, fact.Text, fact.At, w.Story())
+		}
+	}
+}
+
+// A host that is never reached: until when, what then, and which row.
+func TestAHostThatWasNeverReachedIsExplained(t *testing.T) {
+	for policy, want := range map[fleet.Unreachable]struct {
+		then, text string
+		ends       fleet.Phase
+	}{
+		fleet.UnreachableFail:    {"the operation fails, and nothing was touched", "the drain is not begun: the host could not be reached for 10m0s", fleet.PhaseFailed},
+		fleet.UnreachableProceed: {"without an answer from the host (unreachable: proceed) the delete goes on", "going on without a proof: the host could not be reached for 10m0s", fleet.PhaseSucceeded},
+	} {
+		w := enginetest.New("a")
+		w.Spec.Drain.Unreachable = policy
+		w.VM("a").Cutoff = true
+		began := w.Now()
+		id := w.Ask(fleet.KindDelete, "a")
+		w.Run(time.Minute)
+		op := w.Op(id)
+		if late := op.Until.Sub(began); late < 10*time.Minute || late > 10*time.Minute+time.Second || op.Then != want.then {
+			t.Errorf("%s: until %s, then %q, want %q", policy, op.Until, op.Then, want.then)
+		}
+		w.Run(time.Hour)
+		if op = w.Op(id); op.Phase != want.ends || op.Ruling == nil || op.Ruling.Row != 2 {
+			t.Errorf("%s: it is %s by %+v\n%s", policy, op.Phase, op.Ruling, w.Story())
+		}
+		told := slices.IndexFunc(w.Store.Facts, func(f fleet.Fact) bool { return f.Text == want.text })
+		if told < 0 || !strings.Contains(string(w.Store.Facts[told].Data), `"row":2,"rule":"the host cannot be reached`) {
+			t.Errorf("%s: %q is not told with its row\n%s", policy, want.text, w.Story())
 		}
 	}
 }

@@ -104,7 +104,7 @@ var table = []row{
 	{1, "the provider says that the instance is absent or off, and no host answers: nothing to drain", noGuest, nothingToDrain},
 	{2, "the host cannot be reached: wait; at the reach deadline, policy unreachable", unreachable, atReachDeadline},
 	{3, "the host's answer is empty or partial: unknown, so wait; when the time is up, policy on_unproven", incomplete, unknownHost},
-	{4, "intake is open, or may open again: stop it", intakeOpen, stopIntake},
+	{4, "the runner takes new jobs, or may take some again: stop its intake", intakeOpen, stopIntake},
 	{5, "the runner process still runs: busy, so wait; at the cap, policy on_overrun", busy, waitForExit},
 	{6, "the process is gone and GitLab's word is unknown: wait; when the time is up, policy on_unproven", gitlabUnknown, unprovenAtCap},
 	{7, "the process is gone and GitLab still shows a job, for less than 10 s: wait, its result is on its way", resultOnItsWay, waitForResult},

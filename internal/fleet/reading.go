@@ -25,6 +25,9 @@ type Reading struct {
 	Text   string    `json:"text"`
 }
 
+// NoUsableAnswer begins the words of a reading of GitLab that is unknown.
+const NoUsableAnswer = "no usable answer: "
+
 // Ruling is what the table last made of the readings. At is when it first
 // decided so.
 type Ruling struct {
@@ -110,11 +113,11 @@ func (g *GitLabReading) Words() string {
 	var words string
 	switch {
 	case g.Unknown != "":
-		words = "no usable answer: " + g.Unknown
+		words = NoUsableAnswer + g.Unknown
 	case g.OtherClaims > 0:
-		words = fmt.Sprintf("%d managers have this system_id: no usable answer", g.OtherClaims+1)
+		words = fmt.Sprintf(NoUsableAnswer+"%d managers have this system_id", g.OtherClaims+1)
 	case !g.Present:
-		words = "the manager is not listed: no usable answer"
+		words = NoUsableAnswer + "the manager is not listed"
 	default:
 		words = g.Manager.Words()
 	}

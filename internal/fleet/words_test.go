@@ -44,8 +44,8 @@ func TestAGitLabReadingIsToldInWords(t *testing.T) {
 	for name, want := range map[string]string{
 		"error":           "no usable answer: 502 Bad Gateway",
 		"partial":         "no usable answer: page 2 did not come; shows job 42 (https://gitlab.example.com/g/p/-/jobs/42) running on it",
-		"manager missing": "the manager is not listed: no usable answer",
-		"two managers":    "2 managers have this system_id: no usable answer",
+		"manager missing": "no usable answer: the manager is not listed",
+		"two managers":    "no usable answer: 2 managers have this system_id",
 		"no field":        "manager 7 is online; whether it runs a job is not said (job_execution_status is missing)",
 		"idle":            "manager 7 is online and runs no job",
 		"running":         "manager 7 is online and runs a job; shows job 42 (https://gitlab.example.com/g/p/-/jobs/42) running on it",
