@@ -17,6 +17,12 @@ func operationView(op *fleet.Operation) Operation {
 		Verdict: string(op.Drain.Verdict), Committed: !op.Delete.IntentAt.IsZero(), CutJobs: jobViews(op.CutJobs),
 		Held: op.Held, Canceling: op.Canceled, Old: Incarnation(op.Old), New: Incarnation(op.Create.New),
 	}
+	for _, r := range op.Readings {
+		v.Readings = append(v.Readings, Reading{Source: string(r.Source), At: r.At, Text: r.Text})
+	}
+	if r := op.Ruling; r != nil {
+		v.Decision = &Decision{At: r.At, Row: r.Row, Rule: r.Rule, Reason: r.Reason}
+	}
 	if op.ErrMessage != "" {
 		v.Failure = &Failure{Code: string(op.ErrCode), Message: op.ErrMessage, Hint: op.ErrHint}
 	}
@@ -34,7 +40,11 @@ func jobViews(jobs []fleet.Job) []Job {
 func choreViews(chores []fleet.Chore) []Chore {
 	var list []Chore
 	for _, c := range chores {
-		list = append(list, Chore{Kind: string(c.Kind), FinishedAt: stamp(c.FinishedAt), Outcome: c.Outcome})
+		view := Chore{Kind: string(c.Kind), FinishedAt: stamp(c.FinishedAt), Outcome: c.Outcome}
+		if c.FinishedAt.IsZero() {
+			view.NextAt = stamp(c.NextAt)
+		}
+		list = append(list, view)
 	}
 	return list
 }

@@ -25,6 +25,8 @@ type Operation struct {
 	Waiting    string      `json:"waiting,omitempty" doc:"What it waits for."`
 	Until      *time.Time  `json:"until,omitempty" doc:"When that ends, if it does."`
 	Then       string      `json:"then,omitempty" doc:"What happens at that moment."`
+	Readings   []Reading   `json:"readings,omitempty" doc:"What host, GitLab and provider last said of the old VM, in the words of the events of kind reading."`
+	Decision   *Decision   `json:"decision,omitempty" doc:"What the table of the drain last made of the readings."`
 	Jobs       []Job       `json:"jobs,omitempty" doc:"The jobs that the drain waits for, as last seen."`
 	StoppedAt  *time.Time  `json:"stopped_at,omitempty" doc:"When intake was stopped; the cap counts from here."`
 	Deadline   *time.Time  `json:"deadline,omitempty" doc:"When the cap passes."`
@@ -67,6 +69,21 @@ type Job struct {
 	URL     string `json:"url,omitempty"`
 }
 
+// Reading is what one source of evidence says.
+type Reading struct {
+	Source string    `json:"source" enum:"host,gitlab,provider"`
+	At     time.Time `json:"at" doc:"When it first said so; it has said nothing else since, whenever it was asked."`
+	Text   string    `json:"text"`
+}
+
+// Decision is what the table of the drain made of the readings.
+type Decision struct {
+	At     time.Time `json:"at" doc:"When it was first decided so."`
+	Row    int       `json:"row,omitempty" doc:"The row of the table (docs/reference/decisions.md); none: a person decided."`
+	Rule   string    `json:"rule,omitempty" doc:"The row, in words."`
+	Reason string    `json:"reason"`
+}
+
 // Incarnation is one life of a VM.
 type Incarnation struct {
 	Instance string `json:"instance,omitempty"`
@@ -86,6 +103,7 @@ type Failure struct {
 type Chore struct {
 	Kind       string     `json:"kind"`
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
+	NextAt     *time.Time `json:"next_at,omitempty" doc:"When it looks again, if it has not ended."`
 	Outcome    string     `json:"outcome,omitempty"`
 }
 
@@ -119,14 +137,14 @@ type Fleet struct {
 // Event is one line of the journal.
 type Event struct {
 	ID        int64     `json:"id"`
-	At        time.Time `json:"at"`
+	At        time.Time `json:"at" doc:"When it happened; of a reading, when it was taken."`
 	Operation string    `json:"operation,omitempty"`
 	Fleet     string    `json:"fleet,omitempty"`
 	VM        string    `json:"vm,omitempty"`
-	Kind      string    `json:"kind" doc:"asked, phase, note, warning, orphan, cut."`
+	Kind      string    `json:"kind" doc:"asked, phase, note, reading, warning, orphan, cut."`
 	Phase     string    `json:"phase,omitempty"`
 	Text      string    `json:"text"`
-	Data      any       `json:"data,omitempty"`
+	Data      any       `json:"data,omitempty" doc:"Of a reading its source; of a decision of the drain's table its row and rule, and of a wait until when, then what."`
 }
 
 func stamp(t time.Time) *time.Time {

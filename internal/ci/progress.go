@@ -37,6 +37,9 @@ func newProgress(log *joblog) *progress {
 
 // event prints one event of the journal about an operation.
 func (p *progress) event(op *client.Operation, e *client.Event) {
+	if e.Kind == "reading" { // the job log has the decisions; `op show` has what they rest on
+		return
+	}
 	word, text := clean(deref(e.Phase)), clean(e.Text)
 	p.phase[op.Id] = word
 	switch {

@@ -156,23 +156,14 @@ func deletes(ts *testscript.TestScript, _ bool, args []string) {
 	world(ts).Cloud().SlowDeletes(d)
 }
 
-var (
-	operationID = regexp.MustCompile(`op-[0-9a-z]+`)
-	eventLine   = regexp.MustCompile(`^\d\d:\d\d:\d\d  `)
-)
+var operationID = regexp.MustCompile(`op-[0-9a-z]+`)
 
 // told compares what a command printed while it followed an operation with
-// the operation's journal: each line once, in order: told NAME.
+// the operation's journal, the readings apart: each line once, in order: told NAME.
 func told(ts *testscript.TestScript, _ bool, args []string) {
 	log := ts.ReadFile(args[0] + ".log")
 	ts.Check(ts.Exec("sluice", "op", "show", operationID.FindString(log)))
-	printed := strings.Split(log, "\n")
-	var journal []string
-	for line := range strings.SplitSeq(ts.ReadFile("stdout"), "\n") {
-		if eventLine.MatchString(line) {
-			journal = append(journal, line)
-		}
-	}
+	printed, journal := eventsIn(log, followedLine), eventsIn(ts.ReadFile("stdout"), shownLine)
 	if len(journal) < 5 {
 		ts.Fatalf("the journal has only %d lines", len(journal))
 	}
@@ -190,8 +181,29 @@ func told(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// Lines of events as they are followed, and as they are shown: time and text.
+var (
+	followedLine = regexp.MustCompile(`^(\d\d:\d\d:\d\d)  lab/runner-\d+  (?:.{10})  (.*?)(?: \(op-\w+\))?$`)
+	shownLine    = regexp.MustCompile(`^(\d\d:\d\d:\d\d)  (?:.{10})  (.*)$`)
+)
+
+// eventsIn finds the events in what was printed, the readings apart.
+func eventsIn(text string, line *regexp.Regexp) []string {
+	var list []string
+	for printed := range strings.SplitSeq(text, "\n") {
+		if m := line.FindStringSubmatch(printed); m != nil && !readingLine.MatchString(m[2]) {
+			list = append(list, m[1]+" "+m[2])
+		}
+	}
+	return list
+}
+
+var readingLine = regexp.MustCompile(`^(host|GitLab|provider): `)
+
 // onlyLater says whether lines are of what follows an operation that has
 // ended: nobody waits for that beside a server.
 func onlyLater(lines []string) bool {
-	return !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(line, "  succeeded") })
+	return !slices.ContainsFunc(lines, func(line string) bool {
+		return !strings.HasSuffix(line, " done") && !strings.Contains(line, " the watch for orphaned jobs: ") && !strings.Contains(line, " the removal of the old manager: ")
+	})
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -70,7 +69,7 @@ func (p *program) deliveries(list *client.Deliveries) error {
 				reason += " (" + strings.Join(*d.Operations, ", ") + ")"
 			}
 			event := strings.TrimSpace(string(d.Event) + " " + deref(d.Status))
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Id, d.ReceivedAt.Local().Format(time.DateTime), event,
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", d.Id, p.date(d.ReceivedAt), event,
 				dash(deref(d.Path)), dash(deref(d.Ref)), outcome, reason)
 		}
 	})

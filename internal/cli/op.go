@@ -69,14 +69,18 @@ func (p *program) operations(list *client.Operations) error {
 				note = op.Failure.Message
 			}
 			fmt.Fprintf(w, "%s\t%s/%s\t%s\t%s\t%s\t%s\t%s\n", op.Id, op.Fleet, op.Vm, op.Kind, op.Phase,
-				op.CreatedAt.Local().Format(time.DateTime), op.By.Name, note)
+				p.date(op.CreatedAt), op.By.Name, note)
 		}
 	})
 }
 
 func (p *program) opShow() *cobra.Command {
 	return &cobra.Command{
-		Use: "show ID", Short: "Show an operation with its journal",
+		Use: "show ID", Short: "Show an operation and tell its story",
+		Long: `Show prints what an operation is now, then its story: what host, GitLab and
+provider said and when, what was decided of it and by which row of the drain's
+table (docs/reference/decisions.md), what it waits for, until when, and what
+happens then.`,
 		Example: "  sluice op show op-0a1b",
 		Args:    oneOperation, ValidArgsFunction: p.completeOps,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -101,49 +105,7 @@ func (p *program) show(ctx context.Context, s *session, id string) error {
 		return p.printJSON(op)
 	}
 	p.card(op)
-	return p.watch(s, following{ops: []client.Operation{*op}}).events(ctx)
-}
-
-// card prints what an operation is now.
-func (p *program) card(op *client.Operation) {
-	row := func(name, value string) {
-		if value != "" {
-			fmt.Fprintf(p.Stdout, "%-11s %s\n", name, value)
-		}
-	}
-	row("operation", op.Id)
-	row("vm", op.Fleet+"/"+op.Vm)
-	row("does", string(op.Kind))
-	row("phase", p.paint.phase(string(op.Phase), string(op.Phase)))
-	row("asked by", op.By.Name+" "+dash(deref(op.By.From))+" "+deref(op.By.Why))
-	row("image", deref(op.Image))
-	row("policy", fmt.Sprintf("cap %s, then %s", short(op.Policy.Cap), op.Policy.OnOverrun))
-	row("waits", p.waitsFor(op))
-	if op.StoppedAt != nil {
-		row("stopped at", op.StoppedAt.Local().Format(time.DateTime))
-	}
-	if op.DeleteCommitted {
-		row("delete", "committed: there is no way back")
-	}
-	row("old", deref(op.Old.Instance)+" "+deref(op.Old.SystemId))
-	row("new", deref(op.New.Instance)+" "+deref(op.New.SystemId))
-	for _, job := range jobs(op.CutJobs) {
-		row("cut", jobText(job))
-	}
-	if op.Failure != nil {
-		row("failure", op.Failure.Message)
-		row("next", deref(op.Failure.Hint))
-	}
-	if op.Chores != nil {
-		for _, c := range *op.Chores {
-			state := "not yet"
-			if c.FinishedAt != nil {
-				state = deref(c.Outcome)
-			}
-			row("follow-up", choreName(c.Kind)+": "+state)
-		}
-	}
-	fmt.Fprintln(p.Stdout)
+	return p.journal(ctx, s, op)
 }
 
 func (p *program) opWatch() *cobra.Command {

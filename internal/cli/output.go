@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 	"text/tabwriter"
+	"time"
 )
 
 func (p *program) json() bool { return p.output == "json" }
@@ -28,6 +29,12 @@ func dash(text string) string {
 	}
 	return text
 }
+
+// at is a moment in the reader's time zone: the clock's.
+func (p *program) at(t time.Time) time.Time { return t.In(p.Now().Location()) }
+
+// date is a moment with its day.
+func (p *program) date(t time.Time) string { return p.at(t).Format(time.DateTime) }
 
 // short drops the zero parts that Go prints: 10m0s is 10m.
 func short(duration string) string {

@@ -22,7 +22,7 @@ func (w *watcher) out() io.Writer {
 
 // line prints one line of progress.
 func (w *watcher) line(at time.Time, ref, word, text string) {
-	fmt.Fprintf(w.out(), "%s  %-*s  %s", w.paint.quiet(at.Local().Format(clockFormat)), w.refWidth(), ref,
+	fmt.Fprintf(w.out(), "%s  %-*s  %s", w.paint.quiet(w.at(at).Format(clockFormat)), w.refWidth(), ref,
 		w.paint.phase(word, fmt.Sprintf("%-10s", word)))
 	if text != "" {
 		fmt.Fprint(w.out(), "  "+text)
@@ -38,21 +38,37 @@ func (w *watcher) refWidth() int {
 	return width
 }
 
-// event prints one event of the journal.
+// event prints one event of the journal. Who follows is told the decisions;
+// the readings behind them are in `op show`.
 func (w *watcher) event(e *client.Event) {
-	word, what := deref(e.Phase), e.Text
-	switch {
-	case e.Kind == "phase" && what == word:
-		what = phaseText(word)
-	case e.Kind == "phase":
-		what = strings.TrimPrefix(what, word+": ")
-	case e.Kind == "warning", e.Kind == "orphan", e.Kind == "cut":
-		what = w.paint.alert(strings.ToUpper(e.Kind) + ": " + what)
-	case e.Kind == "asked":
+	if e.Kind == "reading" {
+		return
+	}
+	what := w.eventText(e)
+	if e.Kind == "asked" {
 		what += " (" + deref(e.Operation) + ")"
 	}
 	w.said[deref(e.Operation)] = e.Text
-	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), word, what)
+	w.line(e.At, deref(e.Fleet)+"/"+deref(e.Vm), deref(e.Phase), what)
+}
+
+// eventText is what an event says, beside its phase.
+func (p *program) eventText(e *client.Event) string {
+	word, text := deref(e.Phase), e.Text
+	switch e.Kind {
+	case "phase":
+		if text == word {
+			return phaseText(word)
+		}
+		return strings.TrimPrefix(text, word+": ")
+	case "warning", "orphan", "cut":
+		return p.paint.alert(strings.ToUpper(e.Kind) + ": " + text)
+	default:
+		if kind, outcome, ok := strings.Cut(text, ": "); ok && (kind == "orphan_watch" || kind == "deregister") {
+			return choreName(kind) + ": " + outcome
+		}
+		return text
+	}
 }
 
 // phaseText says what a phase is about; "" where the word says it all.
@@ -120,7 +136,7 @@ func (p *program) untilThen(op *client.Operation) string {
 	if op.Until == nil || op.Until.Before(p.Now()) {
 		return ""
 	}
-	text := "until " + op.Until.Local().Format(clockFormat)
+	text := "until " + p.at(*op.Until).Format(clockFormat)
 	if then := deref(op.Then); then != "" {
 		text += ", then " + then
 	}

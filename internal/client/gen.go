@@ -290,6 +290,27 @@ func (e PolicyPatchUnreachable) Valid() bool {
 	}
 }
 
+// Defines values for ReadingSource.
+const (
+	ReadingSourceGitlab   ReadingSource = "gitlab"
+	ReadingSourceHost     ReadingSource = "host"
+	ReadingSourceProvider ReadingSource = "provider"
+)
+
+// Valid indicates whether the value is a known member of the ReadingSource enum.
+func (e ReadingSource) Valid() bool {
+	switch e {
+	case ReadingSourceGitlab:
+		return true
+	case ReadingSourceHost:
+		return true
+	case ReadingSourceProvider:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for VMState.
 const (
 	VMStateCreating  VMState = "creating"
@@ -443,7 +464,23 @@ type Asked struct {
 type Chore struct {
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 	Kind       string     `json:"kind"`
-	Outcome    *string    `json:"outcome,omitempty"`
+
+	// NextAt When it looks again, if it has not ended.
+	NextAt  *time.Time `json:"next_at,omitempty"`
+	Outcome *string    `json:"outcome,omitempty"`
+}
+
+// Decision defines model for Decision.
+type Decision struct {
+	// At When it was first decided so.
+	At     time.Time `json:"at"`
+	Reason string    `json:"reason"`
+
+	// Row The row of the table (docs/reference/decisions.md); none: a person decided.
+	Row *int64 `json:"row,omitempty"`
+
+	// Rule The row, in words.
+	Rule *string `json:"rule,omitempty"`
 }
 
 // Deliveries defines model for Deliveries.
@@ -503,12 +540,15 @@ type ErrorDetail struct {
 
 // Event defines model for Event.
 type Event struct {
-	At    time.Time   `json:"at"`
+	// At When it happened; of a reading, when it was taken.
+	At time.Time `json:"at"`
+
+	// Data Of a reading its source; of a decision of the drain's table its row and rule, and of a wait until when, then what.
 	Data  interface{} `json:"data,omitempty"`
 	Fleet *string     `json:"fleet,omitempty"`
 	Id    int64       `json:"id"`
 
-	// Kind asked, phase, note, warning, orphan, cut.
+	// Kind asked, phase, note, reading, warning, orphan, cut.
 	Kind      string  `json:"kind"`
 	Operation *string `json:"operation,omitempty"`
 	Phase     *string `json:"phase,omitempty"`
@@ -624,6 +664,7 @@ type Operation struct {
 
 	// Deadline When the cap passes.
 	Deadline *time.Time `json:"deadline,omitempty"`
+	Decision *Decision  `json:"decision,omitempty"`
 
 	// DeleteCommitted The intent to delete is stored: there is no way back.
 	DeleteCommitted bool     `json:"delete_committed"`
@@ -653,6 +694,9 @@ type Operation struct {
 	Phase      OperationPhase `json:"phase"`
 	PhaseSince time.Time      `json:"phase_since"`
 	Policy     Policy         `json:"policy"`
+
+	// Readings What host, GitLab and provider last said of the old VM, in the words of the events of kind reading.
+	Readings *[]Reading `json:"readings,omitempty"`
 
 	// StoppedAt When intake was stopped; the cap counts from here.
 	StoppedAt *time.Time `json:"stopped_at,omitempty"`
@@ -742,6 +786,17 @@ type Problem struct {
 	// Type Always about:blank: the code tells what kind it is.
 	Type *string `json:"type,omitempty"`
 }
+
+// Reading defines model for Reading.
+type Reading struct {
+	// At When it first said so; it has said nothing else since, whenever it was asked.
+	At     time.Time     `json:"at"`
+	Source ReadingSource `json:"source"`
+	Text   string        `json:"text"`
+}
+
+// ReadingSource defines model for Reading.Source.
+type ReadingSource string
 
 // Report defines model for Report.
 type Report struct {

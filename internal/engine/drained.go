@@ -12,7 +12,7 @@ func (w *work) drained(ctx context.Context, d fleet.Decision, s *fleet.Snapshot)
 	state := &w.op.Drain
 	state.Verdict, state.VerdictAt, state.Disagreed = d.Verdict, w.now(), d.Disagreement()
 	w.fact(fleet.FactNote, "drained: %s", d.Reason)
-	w.ofRow(d.Row)
+	w.byRow(d)
 	if s != nil && s.Host != nil {
 		state.Proof, state.VerdictAt = s.Host, s.Host.TakenAt
 	}
@@ -57,7 +57,7 @@ func (w *work) cut(jobs []fleet.Job, how string) {
 func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
 	w.waive(d.Verdict, d.Row, "policy: "+w.op.Request.Policy.String())
 	w.fact(fleet.FactWarning, "going on without a proof: %s", d.Reason)
-	w.ofRow(d.Row)
+	w.byRow(d)
 	if d.Verdict == fleet.VerdictOverrun {
 		jobs := w.op.Drain.Jobs
 		if w.f.GitLab != nil && w.op.Old.SystemID != "" {

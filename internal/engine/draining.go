@@ -19,7 +19,7 @@ func draining(ctx context.Context, w *work) (outcome, error) {
 	case w.op.Canceled && !intent:
 		return w.cancel()
 	case w.op.Drain.Verdict == fleet.VerdictNever:
-		return w.drained(ctx, fleet.Decision{Row: 1, Verdict: fleet.VerdictNever, Reason: "no runner has joined from this VM"}, nil)
+		return w.drained(ctx, fleet.Decision{Verdict: fleet.VerdictNever, Reason: "no runner has joined from this VM"}, nil)
 	case w.op.Drain.Waiver != nil:
 		return w.endJobs(ctx)
 	}
@@ -31,16 +31,19 @@ func draining(ctx context.Context, w *work) (outcome, error) {
 }
 
 func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
+	w.sawAll(s)
+	d.Reason = w.rules(d)
 	if d.Overran && !w.op.Drain.Overran {
 		w.op.Drain.Overran = true
-		w.fact(fleet.FactWarning, "overrun: %s; policy %s", d.Reason, s.Policy.OnOverrun)
+		w.fact(fleet.FactWarning, "%s", overrunText(w.op.Kind, s.Policy, d))
+		w.byRow(d)
 	}
 	switch d.Action {
 	case fleet.ActStopIntake:
 		if !w.op.Drain.StoppedAt.IsZero() { // the first stop goes without saying
-			w.waitsForDrain(d.Reason)
+			w.waitsByRow(s, d, d.Reason)
 		}
-		return w.stopIntake(ctx, s)
+		return w.stopIntake(ctx, s, d)
 	case fleet.ActHold:
 		return w.holdForExit(ctx, s, d)
 	case fleet.ActDrained:
@@ -54,14 +57,29 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
 			return wait(5 * time.Second)
 		}
+		if !d.Overran { // that was told
+			w.fact(fleet.FactWarning, "the drain is given up: %s", d.Reason)
+			w.byRow(d)
+		}
 		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: %s", w.op.Ref(), d.Reason).
 			WithHint("intake is given back; ask again once that is mended, or with another policy"))
 	case fleet.ActConflict:
+		w.fact(fleet.FactWarning, "conflict: %s", d.Reason)
+		w.byRow(d)
 		return w.replaced(d.Reason)
 	default:
-		w.waitsForDrain(d.Reason)
+		w.waitsByRow(s, d, d.Reason)
 		return wait(max(d.Wait, 100*time.Millisecond))
 	}
+}
+
+// overrunText says that the cap has passed, and what the policy makes of it.
+func overrunText(kind fleet.Kind, policy fleet.DrainPolicy, d fleet.Decision) string {
+	text := fmt.Sprintf("overrun: %s; policy %s", d.Reason, policy.OnOverrun)
+	if then := d.Then(kind, policy); then != "" {
+		text += ": " + then
+	}
+	return text
 }
 
 // replaced ends the operation because the VM is not the one that preflight
@@ -77,31 +95,8 @@ func (w *work) replaced(reason string) (outcome, error) {
 	return move(fleet.EventReplaced)
 }
 
-// waitsForDrain says what the drain waits for, until when, and what then.
-func (w *work) waitsForDrain(reason string) {
-	until, then := w.deadline()
-	w.waitsFor(reason, until, then)
-}
-
-// deadline is the next moment that ends the waiting, and what happens then.
-func (w *work) deadline() (until time.Time, then string) {
-	d, policy := w.op.Drain, w.op.Request.Policy
-	switch {
-	case d.Deadline.IsZero():
-		return time.Time{}, ""
-	case policy.OnOverrun == fleet.OverrunAbort:
-		return d.Deadline, "intake is restored and the operation fails"
-	case policy.OnOverrun == fleet.OverrunWait && w.now().Before(d.Deadline):
-		return d.Deadline, fmt.Sprintf("it is alerted and waits on, up to %s in all", policy.HardCap)
-	case policy.OnOverrun == fleet.OverrunWait:
-		return d.HardCap, "the running job is ended and the " + string(w.op.Kind) + " goes on"
-	default:
-		return d.Deadline, "the running job is ended and the " + string(w.op.Kind) + " goes on"
-	}
-}
-
 // stopIntake commits the order, gives it, and starts the cap's clock.
-func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, error) {
+func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
 	boot := ""
 	if s.Host != nil {
 		boot = s.Host.Subject.BootID
@@ -117,8 +112,18 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 	}
 	reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
 	if err != nil {
-		return w.notStopped(err, fresh)
+		return w.notStopped(s, d, err, fresh)
 	}
+	w.intakeStopped(d)
+	if differ(w.op.Old.BootID, reading.Subject.BootID) {
+		w.fact(fleet.FactWarning, "the host was rebooted during the drain (boot %s)", reading.Subject.BootID)
+	}
+	w.op.Old.BootID = reading.Subject.BootID
+	return again()
+}
+
+// intakeStopped records the stop, and starts the cap's clock at the first.
+func (w *work) intakeStopped(by fleet.Decision) {
 	now, d := w.now(), &w.op.Drain
 	if d.StoppedAt.IsZero() {
 		d.StoppedAt = now
@@ -129,19 +134,15 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot) (outcome, erro
 		d.StoppedPastCap = !now.Before(d.Deadline)
 		w.fact(fleet.FactNote, "intake is stopped again")
 	}
-	if differ(w.op.Old.BootID, reading.Subject.BootID) {
-		w.fact(fleet.FactWarning, "the host was rebooted during the drain (boot %s)", reading.Subject.BootID)
-	}
-	w.op.Old.BootID = reading.Subject.BootID
-	return again()
+	w.byRow(by)
 }
 
 // notStopped sorts the failures of a stop order. fresh = it was the first that
 // the host was given: of an earlier one, the answer may have been lost.
-func (w *work) notStopped(err error, fresh bool) (outcome, error) {
+func (w *work) notStopped(s *fleet.Snapshot, d fleet.Decision, err error, fresh bool) (outcome, error) {
 	switch code := fleet.CodeOf(err); {
 	case fleet.Retryable(code):
-		w.waitsForDrain("intake could not be stopped: " + text(err))
+		w.waitsByRow(s, d, "intake could not be stopped: "+text(err))
 		return wait(time.Second)
 	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
 		if fresh {
@@ -149,7 +150,7 @@ func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 		}
 		return w.fail(err)
 	case code == fleet.CodeConflict:
-		w.waitsForDrain("intake could not be stopped: " + text(err))
+		w.waitsByRow(s, d, "intake could not be stopped: "+text(err))
 		return wait(2 * time.Second)
 	default:
 		return outcome{}, err
@@ -158,7 +159,7 @@ func (w *work) notStopped(err error, fresh bool) (outcome, error) {
 
 // holdForExit waits on the host for the process to end, at most until the cap.
 func (w *work) holdForExit(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
-	w.waitsForDrain(d.Reason)
+	w.waitsByRow(s, d, d.Reason)
 	if err := w.save(ctx); err != nil {
 		return outcome{}, storeError{err}
 	}

@@ -33,6 +33,8 @@ type watchState struct {
 	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
 	Known    []int64       `json:"known,omitempty"`     // reported already
 	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
+	Said     string        `json:"said,omitempty"`      // what GitLab said at the last look
+	Told     int           `json:"told,omitempty"`      // how often that was news
 }
 
 // watchOrphans adds the watch to a drain that has ended. A VM that no runner
@@ -44,6 +46,7 @@ func (w *work) watchOrphans() {
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
 		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+		Said: w.said(fleet.SourceGitLab),
 	}
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
@@ -76,6 +79,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		return err
 	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
+	r.saw(&s, reading)
 	suspects := s.suspects(reading, vm.OpenedAt)
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
@@ -100,6 +104,22 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		return r.end("ended without two clean readings after %s: %d found", watchLonger, len(s.Known))
 	}
 	return r.keep(&s, s.next(r.now()))
+}
+
+// saw tells what GitLab says, if that is news.
+func (r *errand) saw(s *watchState, g *fleet.GitLabReading) {
+	words := g.Words()
+	if old(s.Said, words) {
+		return
+	}
+	s.Said = words
+	if s.Told++; s.Told > mostReadings {
+		return
+	}
+	r.facts = append(r.facts, fleet.Fact{
+		At: g.TakenAt, Operation: r.c.Operation, Fleet: r.c.Fleet, VM: r.c.VM,
+		Kind: fleet.FactReading, Text: words, Data: about(telling{Source: fleet.SourceGitLab}),
+	})
 }
 
 // usable says whether a reading without suspects means anything. A manager

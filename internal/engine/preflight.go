@@ -17,6 +17,7 @@ func preflight(ctx context.Context, w *work) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
+	w.sawInstances(list)
 	if err := w.checkPresence(list); err != nil {
 		return outcome{}, err
 	}
@@ -87,6 +88,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	switch {
 	case w.op.Request.NoDrain:
 		w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
+		w.rules(fleet.Decision{Reason: "the drain is skipped at the request of " + w.op.Request.By.Name})
 		w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
 		return move(fleet.EventChecked)
 	case old.Presence == fleet.PresenceOff:
@@ -126,17 +128,34 @@ func (w *work) preflightUnreachable(err error) (outcome, error) {
 		w.op.Drain.UnreachableSince = now
 	}
 	until := w.op.Drain.UnreachableSince.Add(policy.ReachDeadline)
+	w.sawHost(nil, text(err))
+	d := fleet.Decision{Row: 2, Action: fleet.ActWait, Reason: "the host cannot be reached: " + text(err)}
+	d.Reason = w.rules(d)
 	switch {
 	case now.Before(until):
-		w.waitsFor("the host cannot be reached: "+text(err), until, "policy unreachable="+string(policy.Unreachable))
+		w.waitsUnder(d, d.Reason, until, w.withoutHost())
 		return wait(2 * time.Second)
 	case policy.Unreachable == fleet.UnreachableProceed:
 		w.waive(fleet.VerdictUnreachable, 2, "policy unreachable=proceed")
+		w.fact(fleet.FactWarning, "going on without a proof: the host could not be reached for %s", policy.ReachDeadline)
+		w.byRow(d)
 		return move(fleet.EventChecked)
 	default:
+		w.fact(fleet.FactWarning, "the drain is not begun: the host could not be reached for %s", policy.ReachDeadline)
+		w.byRow(d)
 		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s: the host could not be reached for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
 			WithHint("nothing was touched; mend the access (`sluice doctor %s`), or ask with unreachable=proceed", w.op.Fleet))
 	}
+}
+
+// withoutHost is what becomes of an operation whose host was not reached
+// before anything was touched.
+func (w *work) withoutHost() string {
+	if w.op.Request.Policy.Unreachable == fleet.UnreachableProceed {
+		d := fleet.Decision{Action: fleet.ActProceed, Verdict: fleet.VerdictUnreachable}
+		return d.Then(w.op.Kind, w.op.Request.Policy)
+	}
+	return "the operation fails, and nothing was touched"
 }
 
 // waive lets the operation go on without a proof.

@@ -13,6 +13,7 @@ func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outco
 	if !reading.Unit.Known() && facts.UnitLoaded {
 		return outcome{}, fleet.Errorf(fleet.CodeUnavailable, "%s: systemd gave an empty answer", w.op.Ref())
 	}
+	w.sawHost(&reading, "")
 	if err := fleet.RefuseHost(w.op.Ref(), w.f.Host, facts); err != nil {
 		return outcome{}, err
 	}
@@ -64,6 +65,7 @@ func (w *work) refuseForeign(d fleet.DropIn) error {
 func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (never bool, err error) {
 	runs := facts.Reading.Unit.MainPID != 0 || len(facts.RunnerPIDs) > 0
 	if w.f.GitLab == nil {
+		w.saw(fleet.SourceGitLab, w.now(), "not asked: no token for it is configured")
 		return !runs && w.op.Old.SystemID == "", nil
 	}
 	managers, _, err := w.f.GitLab.Managers(ctx)
@@ -74,8 +76,12 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (ne
 	for _, m := range managers {
 		if m.SystemID == w.op.Old.SystemID && m.SystemID != "" {
 			w.op.Old.Manager = m.ID
+			w.saw(fleet.SourceGitLab, w.now(), m.Words())
 			found++
 		}
+	}
+	if found == 0 {
+		w.saw(fleet.SourceGitLab, w.now(), "no manager has this host's system_id")
 	}
 	switch {
 	case found == 1:

@@ -39,8 +39,10 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 	}
 	reading, err := w.f.glance(ctx, w.oldTarget())
 	if err != nil {
+		w.sawHost(nil, text(err))
 		return outcome{}, err
 	}
+	w.sawHost(reading, "")
 	return w.restoreFrom(ctx, reading)
 }
 

@@ -109,11 +109,6 @@ func (w *work) fact(kind, format string, args ...any) {
 	})
 }
 
-// ofRow adds to the last fact which row of table 4.2 made it.
-func (w *work) ofRow(row int) {
-	w.facts[len(w.facts)-1].Data = fmt.Appendf(nil, `{"row":%d}`, row)
-}
-
 // waitsFor says what the operation waits for, until when and what then. A
 // change is a line in the event log; a repeat is not.
 func (w *work) waitsFor(reason string, until time.Time, then string) {

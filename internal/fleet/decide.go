@@ -94,20 +94,32 @@ func decideBy(rows []row, s *Snapshot) Decision {
 
 type row struct {
 	number int
+	says   string // when the row matches, and what it makes of that
 	when   func(*Snapshot) bool
 	then   func(*Snapshot) Decision
 }
 
 var table = []row{
-	{1, otherIncarnation, conflict},
-	{1, noGuest, nothingToDrain},
-	{2, unreachable, atReachDeadline},
-	{3, incomplete, unknownHost},
-	{4, intakeOpen, stopIntake},
-	{5, busy, waitForExit},
-	{6, gitlabUnknown, unprovenAtCap},
-	{7, resultOnItsWay, waitForResult},
-	{8, gitlabActive, drainedWithWatch},
-	{9, leftovers, dirtyAfterGrace},
-	{10, always, drained},
+	{1, "a reading is about another machine or incarnation: conflict, nothing of it is touched", otherIncarnation, conflict},
+	{1, "the provider says that the instance is absent or off, and no host answers: nothing to drain", noGuest, nothingToDrain},
+	{2, "the host cannot be reached: wait; at the reach deadline, policy unreachable", unreachable, atReachDeadline},
+	{3, "the host's answer is empty or partial: unknown, so wait; when the time is up, policy on_unproven", incomplete, unknownHost},
+	{4, "the runner takes new jobs, or may take some again: stop its intake", intakeOpen, stopIntake},
+	{5, "the runner process still runs: busy, so wait; at the cap, policy on_overrun", busy, waitForExit},
+	{6, "the process is gone and GitLab's word is unknown: wait; when the time is up, policy on_unproven", gitlabUnknown, unprovenAtCap},
+	{7, "the process is gone and GitLab still shows a job, for less than 10 s: wait, its result is on its way", resultOnItsWay, waitForResult},
+	{8, "the process is gone and GitLab still shows a job, for longer: drained, and the job is accounted for", gitlabActive, drainedWithWatch},
+	{9, "the process is gone and containers are left: wait 30 s, then drained, and they are reported", leftovers, dirtyAfterGrace},
+	{10, "the process is gone with the drop-in in effect, and GitLab agrees: drained", always, drained},
+}
+
+// Rule is the row of the table that made the decision, in words; "" where none
+// did.
+func (d Decision) Rule() string {
+	for i, r := range table {
+		if r.number == d.Row && (i > 0 || d.Action == ActConflict) {
+			return r.says
+		}
+	}
+	return ""
 }

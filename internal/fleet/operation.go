@@ -50,6 +50,10 @@ type Operation struct {
 	Restore    RestoreGoal `json:"restore"`
 	Canceled   bool        `json:"cancel_requested,omitempty"` // somebody asked to cancel
 
+	Readings []Reading `json:"readings,omitempty"` // of the old VM: what each source last said
+	Told     int       `json:"told,omitempty"`     // readings written to the event log so far
+	Ruling   *Ruling   `json:"ruling,omitempty"`   // what the drain's table last decided
+
 	Waiting   string    `json:"waiting,omitempty"`   // what it waits for, for people
 	Until     time.Time `json:"until,omitzero"`      // when that ends, if it does
 	Then      string    `json:"then,omitempty"`      // what happens at that moment

@@ -2,7 +2,7 @@ package fleet
 
 import "maps"
 
-//go:generate go test -run TestPhasesPageIsInStep -update .
+//go:generate go test -run PageIsInStep -update .
 
 // Phase is where an operation stands.
 type Phase string

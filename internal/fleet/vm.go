@@ -80,6 +80,7 @@ const (
 	FactAsked   = "asked"   // an operation was accepted
 	FactPhase   = "phase"   // an operation moved
 	FactNote    = "note"    // something was seen or done
+	FactReading = "reading" // a source of evidence says something new; At is when it said so
 	FactWarning = "warning" // something a person may want to act on
 	FactOrphan  = "orphan"  // a job that no runner will finish
 	FactCut     = "cut"     // a job that was ended by the removal of its VM

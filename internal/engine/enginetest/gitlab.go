@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -58,13 +59,18 @@ func (g gitlab) Read(_ context.Context, about fleet.Subject, _ time.Time) *fleet
 		}
 		r.Running = append(r.Running, vm.Orphans...)
 		if vm.Busy != 0 {
-			r.Running = append(r.Running, fleet.Job{ID: vm.Busy, Status: "running", StartedAt: vm.Born})
+			r.Running = append(r.Running, fleet.Job{ID: vm.Busy, Status: "running", StartedAt: vm.Born, URL: g.w.JobURL(vm.Busy)})
 		}
 	}
 	if !r.Present {
 		r.Unknown = "the manager is not listed"
 	}
 	return r
+}
+
+// JobURL is where people see a job.
+func (w *World) JobURL(id int64) string {
+	return fmt.Sprintf("%s/acme/app/-/jobs/%d", w.Spec.GitLabURL, id)
 }
 
 func (g gitlab) Managers(context.Context) ([]fleet.Manager, time.Time, error) {
