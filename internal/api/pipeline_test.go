@@ -119,8 +119,17 @@ func TestANewKeyOfGitLabIsFoundAndTheKeysAreNotAskedForAtEveryToken(t *testing.T
 		t.Errorf("the keys were asked for %d times", asks)
 	}
 	d.clock.advance(11 * time.Second)
-	if code, _, body := d.asked(d.token(map[string]any{"jti": "rotated"}), "k2"); code != http.StatusAccepted {
-		t.Errorf("signed with the new key: %d %s", code, body)
+	// go-oidc hands the keys of a request on to those who come before it has put
+	// them away, however old they are by then.
+	limit := time.Now().Add(10 * time.Second)
+	for {
+		code, _, body := d.asked(d.token(map[string]any{"jti": "rotated"}), "k2")
+		if code == http.StatusAccepted {
+			break
+		}
+		if time.Now().After(limit) {
+			t.Fatalf("signed with the new key: %d %s", code, body)
+		}
 	}
 	rotating.Keypair = old
 	gone := d.token(map[string]any{"jti": "gone"})
