@@ -40,7 +40,7 @@ func (w *work) gitlabTime(ctx context.Context) time.Time {
 	if w.f.GitLab == nil {
 		return time.Time{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := timeout(ctx, 5*time.Second)
 	defer cancel()
 	_, at, err := w.f.GitLab.Managers(ctx)
 	if err != nil {

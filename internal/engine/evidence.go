@@ -96,7 +96,7 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 		}
 		after, d.LinksAt = now.Add(-linksEvery), now
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // links are no reason to be late
+		ctx, cancel = timeout(ctx, 3*time.Second) // links are no reason to be late
 		defer cancel()
 	}
 	s.GitLab = w.f.GitLab.Read(ctx, w.op.OldSubject(), after)

@@ -64,7 +64,7 @@ func removeStray(ctx context.Context, r *errand) error {
 	if !ok || s.Op.Phase.Finished() {
 		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
 	}
-	bounded, cancel := context.WithTimeout(ctx, step.limit)
+	bounded, cancel := timeout(ctx, step.limit)
 	defer cancel()
 	out, err := step.run(bounded, w)
 	if err != nil {
