@@ -17,14 +17,28 @@ const restChecks = 12
 
 // atRest says whether nothing is left to do, for a while now.
 func (w *World) atRest() bool {
-	ops, _ := w.store.Unfinished(context.Background())
 	chores, _ := w.store.UnfinishedChores(context.Background())
-	if len(ops)+len(chores) > 0 || w.now < w.inputsEnd {
+	if w.now < w.inputsEnd || len(chores) > 0 || !w.onlyStuck() {
 		w.rested = 0
 		return false
 	}
 	w.rested++
 	return w.rested > restChecks
+}
+
+// onlyStuck says whether what is unfinished waits for a budget that no
+// operation will free. What is held, somebody resumes.
+func (w *World) onlyStuck() bool {
+	ops, _ := w.store.Unfinished(context.Background())
+	for i := range ops {
+		if ops[i].Held {
+			w.resumeHeld(w.vmIndex(ops[i].VM))
+		}
+		if ops[i].Phase != fleet.PhaseQueued || !w.mayWait(&ops[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // judgeTheEnd looks at what is left.
