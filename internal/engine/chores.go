@@ -18,6 +18,7 @@ var chores = map[fleet.ChoreKind]chore{
 	fleet.ChoreOrphanWatch: watchOrphans,
 	fleet.ChoreDeregister:  deregister,
 	fleet.ChoreStray:       removeStray,
+	fleet.ChoreLateCreate:  watchLateCreates,
 }
 
 // errand is one look at a chore: the chore as loaded, and the facts that are

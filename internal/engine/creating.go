@@ -67,6 +67,7 @@ func (w *work) beginCreate(ctx context.Context) (outcome, error) {
 		return w.backoff(fleet.Errorf(fleet.CodeConflict, "%s: the provider still lists instance %s under its name", w.op.Ref(), foreign[0].ID).
 			WithHint("it is waited for; if it is not one of Sluice's, delete it by hand"))
 	case w.op.Canceled:
+		w.watchLate(1)
 		return move(fleet.EventCancel) // of a create whose attempts left nothing
 	}
 	w.op.Create.Attempt++
@@ -153,6 +154,7 @@ func (w *work) createFailed(ctx context.Context, what string, err error) (outcom
 		return w.backoff(fleet.Errorf(code, "%s failed: %w", what, err))
 	}
 	if w.op.Kind == fleet.KindCreate {
+		w.watchLate(2) // of this one, the refusal is the last word
 		return w.fail(err)
 	}
 	w.op.Held = true

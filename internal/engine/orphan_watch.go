@@ -19,6 +19,7 @@ var (
 const (
 	windowBefore = time.Minute      // before the intake stop, by GitLab's clock
 	windowAfter  = 30 * time.Second // after the exit
+	firstTrace   = 10 * time.Second // by then a job that reached a runner has a trace
 	cleanAge     = time.Minute      // readings count as clean from here on
 	cleanWanted  = 2
 )
@@ -77,9 +78,13 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
 	suspects := s.suspects(reading, vm.OpenedAt)
+	young := s.young(reading, suspects)
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		if err := r.report(ctx, &s, job); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
+		if slices.Contains(young, job.ID) {
+			continue // the next look tells
+		}
+		if err := r.report(ctx, &s, job, s.later(reading, job)); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
 			s.Known = append(s.Known, job.ID)
 			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
 		} else if err != nil {
@@ -121,10 +126,7 @@ func (s *watchState) next(now time.Time) time.Time {
 // own clock: ours is converted by the distance seen in the reading. Where
 // intake was opened again, the window ends there.
 func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []fleet.Job {
-	offset := time.Duration(0)
-	if g != nil && !g.ServerTime.IsZero() {
-		offset = g.ServerTime.Sub(g.TakenAt)
-	}
+	offset := serverOffset(g)
 	end := s.ExitAt.Add(windowAfter)
 	if openedAt.After(s.StopAt) && openedAt.Before(end) {
 		end = openedAt
@@ -139,6 +141,33 @@ func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []flee
 	return found
 }
 
+// serverOffset is GitLab's clock minus ours, as far as a reading shows it.
+func serverOffset(g *fleet.GitLabReading) time.Duration {
+	if g == nil || g.ServerTime.IsZero() {
+		return 0
+	}
+	return g.ServerTime.Sub(g.TakenAt)
+}
+
+// young are the suspects that began just before the reading: an empty trace says
+// nothing about them yet.
+func (s *watchState) young(g *fleet.GitLabReading, suspects []fleet.Job) []int64 {
+	var list []int64
+	for _, job := range suspects {
+		if g.TakenAt.Add(serverOffset(g)).Sub(job.StartedAt) < firstTrace {
+			list = append(list, job.ID)
+		}
+	}
+	return list
+}
+
+// later says whether a job began after the exit was seen. One that reached a
+// runner did not reach the one that ended: somebody has started another, or the
+// host was rebooted.
+func (s *watchState) later(g *fleet.GitLabReading, job fleet.Job) bool {
+	return job.StartedAt.After(s.ExitAt.Add(serverOffset(g)))
+}
+
 // advice says what to do about an orphan. A job that ran while GitLab was out
 // of reach has an empty trace too, and would run twice (design.md section 6).
 func (s *watchState) advice() string {
@@ -149,8 +178,9 @@ func (s *watchState) advice() string {
 }
 
 // report says once what became of a job: an orphan never reached its runner
-// (empty trace, no container seen); any other was cut.
-func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error {
+// (empty trace, no container seen); any other was cut, unless it began on a
+// runner that was started later.
+func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, later bool) error {
 	if slices.Contains(s.Known, job.ID) {
 		return nil
 	}
@@ -162,6 +192,10 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error
 	if empty && !slices.Contains(s.JobsSeen, job.ID) {
 		r.Observer.JobsOrphaned(r.c.Fleet, 1)
 		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
+		return nil
+	}
+	if later {
+		r.fact(fleet.FactNote, "%s runs on %s since after its runner had ended: somebody has started it again", job, r.c.Ref())
 		return nil
 	}
 	r.Observer.JobsCut(r.c.Fleet, 1)

@@ -86,9 +86,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
 	switch {
 	case w.op.Request.NoDrain:
-		w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
-		w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
-		return move(fleet.EventChecked)
+		return w.preflightSkipped(ctx, old)
 	case old.Presence == fleet.PresenceOff:
 		w.op.WasDown = true
 		return move(fleet.EventChecked)
@@ -104,6 +102,26 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	}
 	w.op.Drain.UnreachableSince = time.Time{}
 	return w.preflightHost(ctx, facts)
+}
+
+// preflightSkipped asks nothing about jobs. But a host that would unregister
+// the fleet's token at its shutdown is refused whoever asks; one that does not
+// answer cannot be asked.
+func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcome, error) {
+	if old.Presence != fleet.PresenceOff && old.Address != "" {
+		facts, err := w.f.inspect(ctx, w.oldTarget())
+		switch {
+		case ctx.Err() != nil:
+			return outcome{}, ctx.Err()
+		case err == nil:
+			if err := fleet.RefuseUnregister(w.op.Ref(), w.f.Host, facts); err != nil {
+				return outcome{}, err
+			}
+		}
+	}
+	w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
+	w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
+	return move(fleet.EventChecked)
 }
 
 // preflightAbsent goes on with what an earlier life of the VM left behind.

@@ -27,17 +27,25 @@ func (w *work) findStrays(ctx context.Context, list []fleet.Instance) error {
 		return err
 	}
 	for _, m := range ours {
-		if m.ID == w.op.Create.New.Instance || slices.Contains(w.op.Strays, m.ID) {
-			continue
-		}
-		c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
-		if err != nil {
+		if err := w.takeStray(m); err != nil {
 			return err
 		}
-		w.op.Strays = append(w.op.Strays[:len(w.op.Strays):len(w.op.Strays)], m.ID)
-		w.chores = append(w.chores, c)
-		w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
 	}
+	return nil
+}
+
+// takeStray gives an instance to a chore that removes it, once.
+func (w *work) takeStray(m fleet.Instance) error {
+	if m.ID == w.op.Create.New.Instance || slices.Contains(w.op.Strays, m.ID) {
+		return nil
+	}
+	c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
+	if err != nil {
+		return err
+	}
+	w.op.Strays = append(w.op.Strays[:len(w.op.Strays):len(w.op.Strays)], m.ID)
+	w.chores = append(w.chores, c)
+	w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -183,13 +184,13 @@ var namesJob = regexp.MustCompile(`job (\d+)`)
 // and no other.
 func (w *World) judgeAccounts() {
 	named := map[int64]bool{}
-	accused := map[int64]string{}
+	accused := map[int64]fleet.Fact{}
 	for _, f := range w.store.Facts {
 		for _, match := range namesJob.FindAllStringSubmatch(f.Text, -1) {
 			id, _ := strconv.ParseInt(match[1], 10, 64)
 			switch f.Kind {
 			case fleet.FactCut, fleet.FactOrphan:
-				accused[id] = f.Text
+				accused[id] = f
 				named[id] = true
 			case fleet.FactWarning:
 				named[id] = true
@@ -197,10 +198,10 @@ func (w *World) judgeAccounts() {
 		}
 	}
 	for _, j := range w.jobs {
-		text, told := accused[j.id]
+		fact, told := accused[j.id]
 		switch {
-		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp:
-			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, text)
+		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !endedMeanwhile(j, fact):
+			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
 		case named[j.id] || !w.spec.HasGitLab:
 		case strings.HasPrefix(j.cutBy, "us:"):
 			w.violation("accounts", "job %d was cut by %s, and no event says so", j.id, j.cutBy)
@@ -208,4 +209,10 @@ func (w *World) judgeAccounts() {
 			w.violation("accounts", "job %d was orphaned by the stop of %s, and no event says so", j.id, j.orphanBy)
 		}
 	}
+}
+
+// endedMeanwhile says whether a job ended by itself between the moment that we
+// recorded it as about to be cut and the order.
+func endedMeanwhile(j *job, f fleet.Fact) bool {
+	return j.shownEnd > since(f.At) && j.shownEnd < since(f.At)+time.Minute
 }

@@ -118,7 +118,9 @@ func (w *World) guestUp(m *machine, runner bool) {
 	if runner && !m.bad && m.trait != Never {
 		m.personOff = false
 		w.processUp(m, "boot")
+		return
 	}
+	m.personOff = true // it is not enabled
 }
 
 // guestDown ends whatever runs on it, at once.
