@@ -33,6 +33,7 @@ type watchState struct {
 	Clean    int           `json:"clean"`
 	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
 	Known    []int64       `json:"known,omitempty"`     // reported already
+	OpenedAt time.Time     `json:"opened_at,omitzero"`  // our clock, when intake was first ordered open after the stop
 	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
 }
 
@@ -46,6 +47,7 @@ func (w *work) watchOrphans() {
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
 		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 	}
+	state.OpenedAt = w.op.Restore.StartedAt
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
 	}
@@ -77,7 +79,8 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		return err
 	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
-	suspects := s.suspects(reading, vm.OpenedAt)
+	s.opened(vm.OpenedAt)
+	suspects := s.suspects(reading)
 	young := s.young(reading, suspects)
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
@@ -125,11 +128,11 @@ func (s *watchState) next(now time.Time) time.Time {
 // minute before the intake stop and half a minute after the exit, by GitLab's
 // own clock: ours is converted by the distance seen in the reading. Where
 // intake was opened again, the window ends there.
-func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []fleet.Job {
+func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
 	offset := serverOffset(g)
 	end := s.ExitAt.Add(windowAfter)
-	if openedAt.After(s.StopAt) && openedAt.Before(end) {
-		end = openedAt
+	if !s.OpenedAt.IsZero() && s.OpenedAt.Before(end) {
+		end = s.OpenedAt
 	}
 	from, to := s.StopAt.Add(offset-windowBefore), end.Add(offset)
 	var found []fleet.Job
@@ -139,6 +142,14 @@ func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []flee
 		}
 	}
 	return found
+}
+
+// opened keeps the first moment at which intake was opened again. The VM's row
+// has the last: another operation may have stopped and opened it since.
+func (s *watchState) opened(at time.Time) {
+	if at.After(s.StopAt) && (s.OpenedAt.IsZero() || at.Before(s.OpenedAt)) {
+		s.OpenedAt = at
+	}
 }
 
 // serverOffset is GitLab's clock minus ours, as far as a reading shows it.

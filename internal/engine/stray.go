@@ -67,7 +67,7 @@ func removeStray(ctx context.Context, r *errand) error {
 	}
 	w := r.work(r.f, &s.Op, r.attempt(r.now()))
 	w.stray = true
-	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w.facts) }
+	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w) }
 	step, ok := steps[s.Op.Phase]
 	if !ok || s.Op.Phase.Finished() {
 		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
@@ -107,7 +107,11 @@ func (r *errand) strayAgain(s *strayState) error {
 }
 
 // commitStray stores the small operation where it lives: in the chore's row.
-func (r *errand) commitStray(ctx context.Context, s *strayState, facts []fleet.Fact) error {
+func (r *errand) commitStray(ctx context.Context, s *strayState, w *work) error {
+	if err := r.addChores(ctx, w.chores); err != nil {
+		return err
+	}
+	facts := w.facts
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return fleet.Errorf(fleet.CodeInternal, "state of chore %s: %w", r.c.ID, err)
@@ -117,4 +121,20 @@ func (r *errand) commitStray(ctx context.Context, s *strayState, facts []fleet.F
 		facts[i].Operation = r.c.Operation
 	}
 	return r.Store.UpdateChore(ctx, r.c, facts)
+}
+
+// addChores stores what the removal of a stray leaves to do, with the operation
+// that made it. Their ids say what they are for: stored twice, they are one.
+func (r *errand) addChores(ctx context.Context, chores []fleet.Chore) error {
+	if len(chores) == 0 {
+		return nil
+	}
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return err
+	}
+	for i := range chores {
+		chores[i].Operation = op.ID
+	}
+	return r.Store.UpdateOperation(ctx, op, nil, nil, chores)
 }

@@ -199,7 +199,9 @@ func (c cloudPort) make(a *attempt, o engine.CreateOrder, late bool) error {
 		return fleet.Errorf(fleet.CodeConflict, "the name %s is taken by %s", o.VM, there[0].id)
 	}
 	m := w.birth(i, o.Operation)
-	m.bad, faults.badImage = faults.badImage, false
+	if m.bad, faults.badImage = faults.badImage, false; m.bad {
+		m.systemID = "" // nothing has written it
+	}
 	a.m, a.begun = m, true
 	w.judgeBirth(m, late)
 	w.say("cloud    %s is made for %s", m, o.Operation)

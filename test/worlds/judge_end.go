@@ -84,7 +84,7 @@ func (w *World) mayWait(op *fleet.Operation) bool {
 	case m == nil:
 		return op.Phase == fleet.PhaseCreating
 	default:
-		return !m.guest() || m.bad || m.trait == Never
+		return !m.guest() || m.bad || m.trait == Never || op.Phase == fleet.PhaseCreating && m.label == ""
 	}
 }
 
@@ -168,7 +168,7 @@ func (w *World) judgeIntake(m *machine, want wanted) {
 	mine := m.dropIn.Present && m.dropIn.Owner == owner
 	switch {
 	case m.dropIn.Present && !mine:
-	case want.drained && m.unit.MainPID != 0:
+	case want.drained && m.unit.MainPID != 0 && !m.quit:
 		w.violation("drained", "%s is to stay drained, and its runner runs", m)
 	case want.drained:
 	case mine:
