@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -84,7 +85,7 @@ func (w *work) ours(ctx context.Context, list []fleet.Instance) (ours, foreign [
 			foreign = append(foreign, m)
 			continue
 		}
-		own, err := w.madeByUs(ctx, m.Labels[fleet.LabelOperation])
+		own, err := w.madeByUs(ctx, m)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -97,7 +98,10 @@ func (w *work) ours(ctx context.Context, list []fleet.Instance) (ours, foreign [
 	return ours, foreign, nil
 }
 
-func (w *work) madeByUs(ctx context.Context, label string) (bool, error) {
+// madeByUs says whether an operation on this VM made an instance, and did not
+// give it to a chore that removes it.
+func (w *work) madeByUs(ctx context.Context, m fleet.Instance) (bool, error) {
+	label := m.Labels[fleet.LabelOperation]
 	if label == "" || label == w.op.ID {
 		return label != "", nil
 	}
@@ -108,7 +112,7 @@ func (w *work) madeByUs(ctx context.Context, label string) (bool, error) {
 	case err != nil:
 		return false, storeError{err}
 	}
-	return op.Ref() == w.op.Ref(), nil
+	return op.Ref() == w.op.Ref() && !slices.Contains(op.Strays, m.ID), nil
 }
 
 // create calls, or looks how the attempt is.

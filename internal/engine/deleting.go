@@ -182,6 +182,9 @@ func (w *work) cameBack(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	w.op.Delete.Done = false
+	if w.op.Delete.Attempt == 0 {
+		w.op.Delete.IntentAt = time.Time{} // nothing was ever called: the way back is open
+	}
 	w.fact(fleet.FactWarning, "the provider had overlooked instance %s: it is still there", w.op.Old.Instance)
 	return true, nil
 }

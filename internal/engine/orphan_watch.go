@@ -27,8 +27,9 @@ const (
 // watchState is an orphan watch's own.
 type watchState struct {
 	Subject  fleet.Subject `json:"subject"`
-	StopAt   time.Time     `json:"stop_at"` // our clock, when intake was stopped
-	ExitAt   time.Time     `json:"exit_at"` // our clock, when the process was gone
+	StopAt   time.Time     `json:"stop_at"`            // our clock, when intake was stopped
+	StopSeen time.Time     `json:"stop_seen,omitzero"` // our clock, when the first stop was answered
+	ExitAt   time.Time     `json:"exit_at"`            // our clock, when the process was gone
 	Looks    int           `json:"looks"`
 	Clean    int           `json:"clean"`
 	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
@@ -45,7 +46,8 @@ func (w *work) watchOrphans() {
 	}
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
-		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+		StopSeen: w.op.Drain.StoppedAt,
+		ExitAt:   first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 	}
 	state.OpenedAt = w.op.Restore.StartedAt
 	for _, job := range w.op.CutJobs {
@@ -81,13 +83,17 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
 	s.opened(vm.OpenedAt)
 	suspects := s.suspects(reading)
-	young := s.young(reading, suspects)
+	fate, err := r.fate(ctx, &s, vm)
+	if err != nil {
+		return err
+	}
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		if slices.Contains(young, job.ID) {
-			continue // the next look tells
+		again := s.later(reading, job) && fate != vmGone
+		if s.young(reading, job) || again && fate == vmInWork {
+			continue // a later look tells
 		}
-		if err := r.report(ctx, &s, job, s.later(reading, job)); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
+		if err := r.report(ctx, &s, job, again); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
 			s.Known = append(s.Known, job.ID)
 			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
 		} else if err != nil {
@@ -160,23 +166,42 @@ func serverOffset(g *fleet.GitLabReading) time.Duration {
 	return g.ServerTime.Sub(g.TakenAt)
 }
 
-// young are the suspects that began just before the reading: an empty trace says
-// nothing about them yet.
-func (s *watchState) young(g *fleet.GitLabReading, suspects []fleet.Job) []int64 {
-	var list []int64
-	for _, job := range suspects {
-		if g.TakenAt.Add(serverOffset(g)).Sub(job.StartedAt) < firstTrace {
-			list = append(list, job.ID)
-		}
-	}
-	return list
+// young says whether a job began just before the reading: an empty trace says
+// nothing about it yet.
+func (s *watchState) young(g *fleet.GitLabReading, job fleet.Job) bool {
+	return g.TakenAt.Add(serverOffset(g)).Sub(job.StartedAt) < firstTrace
 }
 
-// later says whether a job began after the exit was seen. One that reached a
-// runner did not reach the one that ended: somebody has started another, or the
-// host was rebooted.
+// What has become of the watched VM.
+type vmFate int
+
+const (
+	vmStays  vmFate = iota // whatever runs on it goes on
+	vmInWork               // its operation has not ended
+	vmGone                 // whatever GitLab shows on it was cut
+)
+
+// fate says what has become of the watched incarnation.
+func (r *errand) fate(ctx context.Context, s *watchState, vm *fleet.VM) (vmFate, error) {
+	if vm.Missing || vm.Instance != s.Subject.Instance {
+		return vmGone, nil
+	}
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	switch {
+	case err != nil:
+		return 0, err
+	case !op.Phase.Finished():
+		return vmInWork, nil
+	default:
+		return vmStays, nil
+	}
+}
+
+// later says whether a job began after intake was stopped. One that reached a
+// runner did not reach the one that was told to stop: somebody has started
+// another, or the host was rebooted.
 func (s *watchState) later(g *fleet.GitLabReading, job fleet.Job) bool {
-	return job.StartedAt.After(s.ExitAt.Add(serverOffset(g)))
+	return !s.StopSeen.IsZero() && job.StartedAt.After(s.StopSeen.Add(serverOffset(g)))
 }
 
 // advice says what to do about an orphan. A job that ran while GitLab was out
@@ -189,9 +214,9 @@ func (s *watchState) advice() string {
 }
 
 // report says once what became of a job: an orphan never reached its runner
-// (empty trace, no container seen); any other was cut, unless it began on a
-// runner that was started later.
-func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, later bool) error {
+// (empty trace, no container seen); any other was cut. again = unless it reached
+// a runner that was started again.
+func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, again bool) error {
 	if slices.Contains(s.Known, job.ID) {
 		return nil
 	}
@@ -205,8 +230,8 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, later
 		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
 		return nil
 	}
-	if later {
-		r.fact(fleet.FactNote, "%s runs on %s since after its runner had ended: somebody has started it again", job, r.c.Ref())
+	if again {
+		r.fact(fleet.FactNote, "%s began on %s after its intake was stopped: it is a runner's that was started again", job, r.c.Ref())
 		return nil
 	}
 	r.Observer.JobsCut(r.c.Fleet, 1)

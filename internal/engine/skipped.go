@@ -12,12 +12,17 @@ func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
 	if w.op.Drain.Verdict != fleet.VerdictSkipped || len(w.op.CutJobs) > 0 {
 		return
 	}
-	jobs := containerJobs(reading.Containers)
+	var jobs []fleet.Job
 	if w.f.GitLab != nil && reading.Subject.SystemID != "" {
 		about := w.op.OldSubject()
 		about.SystemID = reading.Subject.SystemID
 		if r := w.f.GitLab.Read(ctx, about, w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
 			jobs = r.Executing()
+		}
+	}
+	if len(jobs) == 0 { // a glance has no containers
+		if seen, err := w.f.look(ctx, w.oldTarget()); err == nil {
+			jobs = containerJobs(seen.Containers)
 		}
 	}
 	w.cut(jobs, "the drain was skipped")

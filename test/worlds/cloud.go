@@ -202,6 +202,9 @@ func (c cloudPort) make(a *attempt, o engine.CreateOrder, late bool) error {
 	if m.bad, faults.badImage = faults.badImage, false; m.bad {
 		m.systemID = "" // nothing has written it
 	}
+	if late && w.plan.VMs[i].Trait == KeepsID {
+		m.systemID = "s_" + m.id // two at a time cannot have kept it
+	}
 	a.m, a.begun = m, true
 	w.judgeBirth(m, late)
 	w.say("cloud    %s is made for %s", m, o.Operation)

@@ -15,11 +15,12 @@ type ledger struct {
 	checked   map[string]time.Duration // when each left preflight
 	usable    map[string]time.Duration // when GitLab last gave a usable answer about a system_id
 	byHand    map[int]time.Duration    // when a person last made or deleted a VM
+	blind     map[int]bool             // the provider has overlooked it at some time
 	tokenDead string                   // who ended the fleet's token
 }
 
 func newLedger() ledger {
-	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}}
+	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}, blind: map[int]bool{}}
 }
 
 // admitted begins the count of how long a host was not heard of.
