@@ -139,7 +139,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcome, error) {
 	d := &w.op.Drain
 	w.recordSkipped(ctx, reading)
-	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" {
+	// A start that an earlier operation has queued behind the stop is called off by
+	// a stop of our own; without one the runner would be back as soon as it ended.
+	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" || d.StoppedAt.IsZero() {
 		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}

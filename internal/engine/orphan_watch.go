@@ -153,7 +153,7 @@ func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
 // opened keeps the first moment at which intake was opened again. The VM's row
 // has the last: another operation may have stopped and opened it since.
 func (s *watchState) opened(at time.Time) {
-	if at.After(s.StopAt) && (s.OpenedAt.IsZero() || at.Before(s.OpenedAt)) {
+	if at.After(first(s.StopSeen, s.StopAt)) && (s.OpenedAt.IsZero() || at.Before(s.OpenedAt)) {
 		s.OpenedAt = at
 	}
 }
@@ -183,17 +183,18 @@ const (
 
 // fate says what has become of the watched incarnation.
 func (r *errand) fate(ctx context.Context, s *watchState, vm *fleet.VM) (vmFate, error) {
-	if vm.Missing || vm.Instance != s.Subject.Instance {
-		return vmGone, nil
-	}
 	op, err := r.Store.Operation(ctx, r.c.Operation)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, err
-	case !op.Phase.Finished():
+	}
+	serves := !vm.Missing && vm.SystemID == s.Subject.SystemID // the next incarnation under the same id, too
+	switch ended := op.Phase.Finished(); {
+	case serves && ended:
+		return vmStays, nil
+	case !ended && (serves || op.Kind.Creates()):
 		return vmInWork, nil
 	default:
-		return vmStays, nil
+		return vmGone, nil
 	}
 }
 

@@ -173,6 +173,7 @@ func (w *World) judgeIntake(m *machine, want wanted) {
 	case want.drained:
 	case mine:
 		w.violation("nothing left", "the drop-in of %s is left on %s", m.dropIn.Operation, m)
+	case m.trait == UnitDown && m.startedBy == "a person": // perhaps after preflight had found it down
 	case m.unit.ActiveState != "active" && !m.personOff:
 		w.violation("serves", "%s is left with its unit %s", m, m.unit.ActiveState)
 	}
