@@ -108,6 +108,13 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 // the fleet's token at its shutdown is refused whoever asks; one that does not
 // answer cannot be asked.
 func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcome, error) {
+	vm, err := w.Store.VM(ctx, w.op.Ref())
+	if err != nil {
+		return outcome{}, storeError{err}
+	}
+	if vm.Instance == old.ID {
+		w.op.Old.SystemID = vm.SystemID // whose jobs are cut
+	}
 	if old.Presence != fleet.PresenceOff && old.Address != "" {
 		facts, err := w.f.inspect(ctx, w.oldTarget())
 		switch {
@@ -116,6 +123,9 @@ func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcom
 		case err == nil:
 			if err := fleet.RefuseUnregister(w.op.Ref(), w.f.Host, facts); err != nil {
 				return outcome{}, err
+			}
+			if len(facts.SystemIDs) == 1 {
+				w.op.Old.SystemID = facts.SystemIDs[0]
 			}
 		}
 	}

@@ -6,6 +6,31 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
+// recordDoomed records the jobs that a delete under a waiver is about to end,
+// where their runner is not known to be gone: by GitLab's word, or else as last
+// heard of.
+func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
+	if reading != nil && w.op.OldSubject().Check(reading.Subject) == nil {
+		if w.op.Old.SystemID == "" {
+			w.op.Old.SystemID = reading.Subject.SystemID
+		}
+		if reading.Unit.Known() && reading.Unit.MainPID == 0 {
+			return
+		}
+	}
+	if w.f.GitLab == nil || w.op.Old.SystemID == "" {
+		return
+	}
+	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
+	r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now())
+	if r.Unknown == "" || len(r.Executing()) > 0 {
+		w.cut(r.Executing(), how)
+		return
+	}
+	w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+	w.cut(w.op.Drain.Jobs, how)
+}
+
 // recordSkipped records the jobs that a skipped drain is about to end, by
 // GitLab's word or else by the containers, before anything is done to them.
 func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {

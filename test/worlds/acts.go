@@ -211,7 +211,7 @@ func personStops(w *World, m *machine, _ Act) {
 	if !m.guest() || m.unit.MainPID == 0 || m.unit.ActiveState == "deactivating" {
 		return
 	}
-	m.personOff = true
+	m.personOff, m.wasOff = true, true
 	if m.dropIn.Effective {
 		w.sigquit(m, "a person")
 		return

@@ -51,6 +51,7 @@ type machine struct {
 	heard     time.Duration            // when the engine last had an answer from it
 	silence   time.Duration            // the longest time without one, since an operation began
 	personOff bool                     // a person, or a fault, has stopped its unit last
+	wasOff    bool                     // a person had stopped its unit at some time
 	touched   bool                     // a person has changed its drop-in
 }
 
@@ -120,7 +121,7 @@ func (w *World) guestUp(m *machine, runner bool) {
 		w.processUp(m, "boot")
 		return
 	}
-	m.personOff = true // it is not enabled
+	m.personOff, m.wasOff = true, true // it is not enabled
 }
 
 // guestDown ends whatever runs on it, at once.
