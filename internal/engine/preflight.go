@@ -91,11 +91,11 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 		w.op.WasDown = true
 		return move(fleet.EventChecked)
 	case old.Address == "":
-		return w.preflightUnreachable(fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
+		return w.preflightUnreachable(ctx, fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
 	}
 	facts, err := w.f.inspect(ctx, w.oldTarget())
 	if fleet.CodeOf(err) == fleet.CodeUnavailable && ctx.Err() == nil {
-		return w.preflightUnreachable(err)
+		return w.preflightUnreachable(ctx, err)
 	}
 	if err != nil {
 		return outcome{}, err
@@ -108,12 +108,8 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 // the fleet's token at its shutdown is refused whoever asks; one that does not
 // answer cannot be asked.
 func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcome, error) {
-	vm, err := w.Store.VM(ctx, w.op.Ref())
-	if err != nil {
-		return outcome{}, storeError{err}
-	}
-	if vm.Instance == old.ID {
-		w.op.Old.SystemID = vm.SystemID // whose jobs are cut
+	if err := w.recall(ctx); err != nil {
+		return outcome{}, err
 	}
 	if old.Presence != fleet.PresenceOff && old.Address != "" {
 		facts, err := w.f.inspect(ctx, w.oldTarget())
@@ -148,7 +144,7 @@ func (w *work) preflightAbsent(ctx context.Context) (outcome, error) {
 
 // preflightUnreachable waits for the host, and at the reach deadline goes by
 // the policy: untouched, or on without a drain.
-func (w *work) preflightUnreachable(err error) (outcome, error) {
+func (w *work) preflightUnreachable(ctx context.Context, err error) (outcome, error) {
 	now, policy := w.now(), w.op.Request.Policy
 	if w.op.Drain.UnreachableSince.IsZero() {
 		w.op.Drain.UnreachableSince = now
@@ -159,12 +155,28 @@ func (w *work) preflightUnreachable(err error) (outcome, error) {
 		w.waitsFor("the host cannot be reached: "+text(err), until, "policy unreachable="+string(policy.Unreachable))
 		return wait(2 * time.Second)
 	case policy.Unreachable == fleet.UnreachableProceed:
+		if err := w.recall(ctx); err != nil {
+			return outcome{}, err
+		}
 		w.waive(fleet.VerdictUnreachable, 2, "policy unreachable=proceed")
 		return move(fleet.EventChecked)
 	default:
 		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s: the host could not be reached for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
 			WithHint("nothing was touched; mend the access (`sluice doctor %s`), or ask with unreachable=proceed", w.op.Fleet))
 	}
+}
+
+// recall takes the system_id of a host that cannot be asked from an earlier
+// look at the same instance: it says whose jobs are cut, and whose manager goes.
+func (w *work) recall(ctx context.Context) error {
+	vm, err := w.Store.VM(ctx, w.op.Ref())
+	if err != nil {
+		return storeError{err}
+	}
+	if vm.Instance == w.op.Old.Instance {
+		w.op.Old.SystemID = vm.SystemID
+	}
+	return nil
 }
 
 // waive lets the operation go on without a proof.

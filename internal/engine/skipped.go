@@ -18,7 +18,11 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 			return
 		}
 	}
-	if w.f.GitLab == nil || w.op.Old.SystemID == "" {
+	switch {
+	case w.f.GitLab == nil:
+		return
+	case w.op.Old.SystemID == "":
+		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (its system_id was never seen): they are cut with it", w.op.Ref())
 		return
 	}
 	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
