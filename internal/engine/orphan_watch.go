@@ -35,6 +35,7 @@ type watchState struct {
 	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
 	Known    []int64       `json:"known,omitempty"`     // reported already
 	OpenedAt time.Time     `json:"opened_at,omitzero"`  // our clock, when intake was first ordered open after the stop
+	NoExit   bool          `json:"no_exit,omitempty"`   // nobody has seen the process gone
 	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
 }
 
@@ -50,6 +51,7 @@ func (w *work) watchOrphans() {
 		ExitAt:   first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 	}
 	state.OpenedAt = w.op.Restore.StartedAt
+	state.NoExit = w.op.Drain.ExitSeenAt.IsZero() && w.op.Restore.OpenAt.IsZero()
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
 	}
@@ -89,7 +91,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	}
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		again := s.later(reading, job) && fate != vmGone
+		again := (s.NoExit || s.later(reading, job)) && fate != vmGone
 		if s.young(reading, job) || again && fate == vmInWork {
 			continue // a later look tells
 		}
@@ -232,7 +234,7 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, again
 		return nil
 	}
 	if again {
-		r.fact(fleet.FactNote, "%s began on %s after its intake was stopped: it is a runner's that was started again", job, r.c.Ref())
+		r.fact(fleet.FactNote, "%s goes on on %s, whose runner was started again or never seen to end", job, r.c.Ref())
 		return nil
 	}
 	r.Observer.JobsCut(r.c.Fleet, 1)

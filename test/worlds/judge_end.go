@@ -146,7 +146,7 @@ func (w *World) endedOn(i int) []fleet.Operation {
 func (w *World) judgeVM(i int) {
 	want, there := w.wanted(i), w.living(i)
 	switch {
-	case len(there) > 1 && w.ledger.blind[i]: // it was overlooked, and another made
+	case len(there) > 1 && (w.ledger.blind[i] || there[0].byHand() || there[1].byHand()): // overlooked, or another made by hand
 	case len(there) > 1:
 		w.violation("one of each", "%s and %s are there in the end", there[0], there[1])
 	case want.unsure:
@@ -171,7 +171,7 @@ func (w *World) judgeIntake(m *machine, want wanted) {
 	}
 	mine := m.dropIn.Present && m.dropIn.Owner == owner
 	switch {
-	case m.dropIn.Present && !mine:
+	case m.dropIn.Present && !mine, w.ledger.blind[m.vm]:
 	case want.drained && m.unit.MainPID != 0 && !m.quit:
 		w.violation("drained", "%s is to stay drained, and its runner runs", m)
 	case want.drained:
