@@ -124,13 +124,13 @@ func fromWebhooksOnly(op fleet.Operation) bool {
 }
 
 // inherit hands on what the successor must know of the intake that it answers
-// for from now on. The stop of a drain that an undrain ends is the undrain's to
-// watch for orphans; a new drain has a stop, and a cap, of its own.
+// for from now on. The stop that was given is the successor's to watch for
+// orphans; a new drain has a stop, and a cap, of its own besides.
 func inherit(to *fleet.Operation, from fleet.Operation) {
 	to.Old, to.OldAddr, to.OldKeys, to.Order, to.WasDown = from.Old, from.OldAddr, from.OldKeys, from.Order, from.WasDown
-	to.Drain = fleet.DrainState{JobsSeen: from.Drain.JobsSeen}
+	to.Drain = fleet.DrainState{JobsSeen: from.Drain.JobsSeen, OrderedAt: from.Drain.OrderedAt}
 	if to.Kind == fleet.KindUndrain {
-		to.Drain.OrderedAt, to.Drain.StoppedAt = from.Drain.OrderedAt, from.Drain.StoppedAt
+		to.Drain.StoppedAt = from.Drain.StoppedAt
 	}
 }
 

@@ -18,6 +18,7 @@ var chores = map[fleet.ChoreKind]chore{
 	fleet.ChoreOrphanWatch: watchOrphans,
 	fleet.ChoreDeregister:  deregister,
 	fleet.ChoreStray:       removeStray,
+	fleet.ChoreLateCreate:  watchLateCreates,
 }
 
 // errand is one look at a chore: the chore as loaded, and the facts that are
@@ -50,7 +51,7 @@ func (e *Engine) LookChore(ctx context.Context, id string) (wait time.Duration, 
 	if err != nil {
 		return time.Minute, false, nil //nolint:nilerr // the fleet may come back into the configuration
 	}
-	bounded, cancel := context.WithTimeout(ctx, choreLimit)
+	bounded, cancel := timeout(ctx, choreLimit)
 	defer cancel()
 	r := &errand{Engine: e, f: f, c: c}
 	if err := chores[c.Kind](bounded, r); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -40,7 +41,7 @@ func (w *work) gitlabTime(ctx context.Context) time.Time {
 	if w.f.GitLab == nil {
 		return time.Time{}
 	}
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	ctx, cancel := timeout(ctx, 5*time.Second)
 	defer cancel()
 	_, at, err := w.f.GitLab.Managers(ctx)
 	if err != nil {
@@ -67,6 +68,7 @@ func (w *work) beginCreate(ctx context.Context) (outcome, error) {
 		return w.backoff(fleet.Errorf(fleet.CodeConflict, "%s: the provider still lists instance %s under its name", w.op.Ref(), foreign[0].ID).
 			WithHint("it is waited for; if it is not one of Sluice's, delete it by hand"))
 	case w.op.Canceled:
+		w.watchLate(1)
 		return move(fleet.EventCancel) // of a create whose attempts left nothing
 	}
 	w.op.Create.Attempt++
@@ -83,7 +85,7 @@ func (w *work) ours(ctx context.Context, list []fleet.Instance) (ours, foreign [
 			foreign = append(foreign, m)
 			continue
 		}
-		own, err := w.madeByUs(ctx, m.Labels[fleet.LabelOperation])
+		own, err := w.madeByUs(ctx, m)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -96,7 +98,10 @@ func (w *work) ours(ctx context.Context, list []fleet.Instance) (ours, foreign [
 	return ours, foreign, nil
 }
 
-func (w *work) madeByUs(ctx context.Context, label string) (bool, error) {
+// madeByUs says whether an operation on this VM made an instance, and did not
+// give it to a chore that removes it.
+func (w *work) madeByUs(ctx context.Context, m fleet.Instance) (bool, error) {
+	label := m.Labels[fleet.LabelOperation]
 	if label == "" || label == w.op.ID {
 		return label != "", nil
 	}
@@ -107,7 +112,7 @@ func (w *work) madeByUs(ctx context.Context, label string) (bool, error) {
 	case err != nil:
 		return false, storeError{err}
 	}
-	return op.Ref() == w.op.Ref(), nil
+	return op.Ref() == w.op.Ref() && !slices.Contains(op.Strays, m.ID), nil
 }
 
 // create calls, or looks how the attempt is.
@@ -153,6 +158,7 @@ func (w *work) createFailed(ctx context.Context, what string, err error) (outcom
 		return w.backoff(fleet.Errorf(code, "%s failed: %w", what, err))
 	}
 	if w.op.Kind == fleet.KindCreate {
+		w.watchLate(2) // of this one, the refusal is the last word
 		return w.fail(err)
 	}
 	w.op.Held = true

@@ -69,6 +69,9 @@ func (w *work) callDelete(ctx context.Context, mine *fleet.Instance, l lastLook)
 		return outcome{}, err
 	}
 	if lost != "" {
+		if w.op.OldAddr == "" { // it was taken for absent, and nobody has looked at it
+			w.op.OldAddr, w.op.OldKeys = mine.Address, mine.HostKeys
+		}
 		return w.proofLost(lost)
 	}
 	d := &w.op.Delete
@@ -155,6 +158,7 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 	}
 	w.f.Hosts.Forget(w.oldTarget())
 	if w.stray {
+		w.deregister(w.op.Old)
 		return move(fleet.EventDeleted)
 	}
 	vm, err := w.row(ctx)
@@ -178,6 +182,9 @@ func (w *work) cameBack(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	w.op.Delete.Done = false
+	if w.op.Delete.Attempt == 0 {
+		w.op.Delete.IntentAt = time.Time{} // nothing was ever called: the way back is open
+	}
 	w.fact(fleet.FactWarning, "the provider had overlooked instance %s: it is still there", w.op.Old.Instance)
 	return true, nil
 }

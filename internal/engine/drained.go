@@ -59,7 +59,7 @@ func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision)
 	w.fact(fleet.FactWarning, "going on without a proof: %s", d.Reason)
 	w.byRow(d)
 	if d.Verdict == fleet.VerdictOverrun {
-		jobs := w.op.Drain.Jobs
+		jobs := stillSeen(w.op.Drain.Jobs, s.Host)
 		if w.f.GitLab != nil && w.op.Old.SystemID != "" {
 			if r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
 				jobs = r.Executing()
@@ -71,6 +71,21 @@ func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision)
 		w.cut(jobs, "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
 	}
 	return again()
+}
+
+// stillSeen leaves out jobs, last heard of a while ago, that have no container
+// any more, where the containers tell whose they are.
+func stillSeen(jobs []fleet.Job, host *fleet.HostReading) []fleet.Job {
+	if host == nil || !host.ContainersKnown {
+		return jobs
+	}
+	seen := containerJobs(host.Containers)
+	if len(seen) == 0 {
+		return jobs
+	}
+	return slices.DeleteFunc(slices.Clone(jobs), func(job fleet.Job) bool {
+		return !slices.ContainsFunc(seen, func(other fleet.Job) bool { return other.ID == job.ID })
+	})
 }
 
 func containerJobs(list []fleet.Container) []fleet.Job {
@@ -124,7 +139,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcome, error) {
 	d := &w.op.Drain
 	w.recordSkipped(ctx, reading)
-	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" {
+	// A start that an earlier operation has queued behind the stop is called off by
+	// a stop of our own; without one the runner would be back as soon as it ended.
+	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" || d.StoppedAt.IsZero() {
 		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}

@@ -92,6 +92,7 @@ func (w *work) replaced(reason string) (outcome, error) {
 		w.op.Drain.Verdict = fleet.VerdictAbsent
 		return move(fleet.EventDrained)
 	}
+	w.watchOrphans() // of the stop that the old one was given
 	return move(fleet.EventReplaced)
 }
 

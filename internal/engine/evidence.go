@@ -60,6 +60,10 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) (seen bool, er
 		return false, nil
 	}
 	d.UnreachableSince = time.Time{}
+	if w.stray && w.op.Old.SystemID == "" { // it had no preflight
+		w.op.Old.SystemID = s.Host.Subject.SystemID
+		s.Expected = w.op.OldSubject()
+	}
 	d.ExitSeenAt = since(d.ExitSeenAt, now, s.Host.Complete() && s.Host.Unit.Stopped() && s.Host.DropIn.Effective)
 	d.LeftoversSince = since(d.LeftoversSince, now, !d.ExitSeenAt.IsZero() && len(s.Host.Containers) > 0)
 	for _, c := range s.Host.Containers {
@@ -89,6 +93,9 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 	}
 	now := w.now()
 	after := d.ExitSeenAt
+	if noGuest(s.Provider) {
+		after = now // what it shows executing now, the end of the guest has cut
+	}
 	if after.IsZero() {
 		if now.Sub(d.LinksAt) < linksEvery {
 			s.GitLab = &fleet.GitLabReading{Subject: w.op.OldSubject(), Running: d.Jobs} // as last seen, for the text only
@@ -96,7 +103,7 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 		}
 		after, d.LinksAt = now.Add(-linksEvery), now
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, 3*time.Second) // links are no reason to be late
+		ctx, cancel = timeout(ctx, 3*time.Second) // links are no reason to be late
 		defer cancel()
 	}
 	s.GitLab = w.f.GitLab.Read(ctx, w.op.OldSubject(), after)
@@ -106,6 +113,11 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 	if s.GitLab.Unknown == "" || len(s.GitLab.Executing()) > 0 {
 		d.Jobs = s.GitLab.Executing()
 	}
+}
+
+// noGuest says whether the provider lists no guest that runs.
+func noGuest(p *fleet.ProviderReading) bool {
+	return p != nil && (p.Presence == fleet.PresenceAbsent || p.Presence == fleet.PresenceOff)
 }
 
 func first(a, b time.Time) time.Time {

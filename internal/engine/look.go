@@ -75,7 +75,7 @@ func (e *Engine) step(ctx context.Context, op *fleet.Operation, a *attempt) (tim
 		return 30 * time.Second, nil
 	}
 	s := steps[op.Phase]
-	bounded, cancel := context.WithTimeout(ctx, s.limit)
+	bounded, cancel := timeout(ctx, s.limit)
 	defer cancel()
 	w := e.work(f, op, a)
 	out, err := s.run(bounded, w)

@@ -19,6 +19,7 @@ var (
 const (
 	windowBefore = time.Minute      // before the intake stop, by GitLab's clock
 	windowAfter  = 30 * time.Second // after the exit
+	firstTrace   = 10 * time.Second // by then a job that reached a runner has a trace
 	cleanAge     = time.Minute      // readings count as clean from here on
 	cleanWanted  = 2
 )
@@ -26,12 +27,15 @@ const (
 // watchState is an orphan watch's own.
 type watchState struct {
 	Subject  fleet.Subject `json:"subject"`
-	StopAt   time.Time     `json:"stop_at"` // our clock, when intake was stopped
-	ExitAt   time.Time     `json:"exit_at"` // our clock, when the process was gone
+	StopAt   time.Time     `json:"stop_at"`            // our clock, when intake was stopped
+	StopSeen time.Time     `json:"stop_seen,omitzero"` // our clock, when the first stop was answered
+	ExitAt   time.Time     `json:"exit_at"`            // our clock, when the process was gone
 	Looks    int           `json:"looks"`
 	Clean    int           `json:"clean"`
 	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
 	Known    []int64       `json:"known,omitempty"`     // reported already
+	OpenedAt time.Time     `json:"opened_at,omitzero"`  // our clock, when intake was first ordered open after the stop
+	NoExit   bool          `json:"no_exit,omitempty"`   // nobody has seen the process gone
 	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
 	Said     string        `json:"said,omitempty"`      // what GitLab said at the last look
 	Told     int           `json:"told,omitempty"`      // how often that was news
@@ -45,9 +49,12 @@ func (w *work) watchOrphans() {
 	}
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
-		ExitAt: first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
+		StopSeen: w.op.Drain.StoppedAt,
+		ExitAt:   first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 		Said: w.said(fleet.SourceGitLab),
 	}
+	state.OpenedAt = w.op.Restore.StartedAt
+	state.NoExit = w.op.Drain.ExitSeenAt.IsZero() && w.op.Restore.OpenAt.IsZero()
 	for _, job := range w.op.CutJobs {
 		state.Known = append(state.Known, job.ID)
 	}
@@ -80,10 +87,19 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	}
 	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
 	r.saw(&s, reading)
-	suspects := s.suspects(reading, vm.OpenedAt)
+	s.opened(vm.OpenedAt)
+	suspects := s.suspects(reading)
+	fate, err := r.fate(ctx, &s, vm)
+	if err != nil {
+		return err
+	}
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		if err := r.report(ctx, &s, job); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
+		again := (s.NoExit || s.later(reading, job)) && fate != vmGone
+		if s.young(reading, job) || again && fate == vmInWork {
+			continue // a later look tells
+		}
+		if err := r.report(ctx, &s, job, again); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
 			s.Known = append(s.Known, job.ID)
 			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
 		} else if err != nil {
@@ -140,14 +156,11 @@ func (s *watchState) next(now time.Time) time.Time {
 // minute before the intake stop and half a minute after the exit, by GitLab's
 // own clock: ours is converted by the distance seen in the reading. Where
 // intake was opened again, the window ends there.
-func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []fleet.Job {
-	offset := time.Duration(0)
-	if g != nil && !g.ServerTime.IsZero() {
-		offset = g.ServerTime.Sub(g.TakenAt)
-	}
+func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
+	offset := serverOffset(g)
 	end := s.ExitAt.Add(windowAfter)
-	if openedAt.After(s.StopAt) && openedAt.Before(end) {
-		end = openedAt
+	if !s.OpenedAt.IsZero() && s.OpenedAt.Before(end) {
+		end = s.OpenedAt
 	}
 	from, to := s.StopAt.Add(offset-windowBefore), end.Add(offset)
 	var found []fleet.Job
@@ -157,6 +170,61 @@ func (s *watchState) suspects(g *fleet.GitLabReading, openedAt time.Time) []flee
 		}
 	}
 	return found
+}
+
+// opened keeps the first moment at which intake was opened again. The VM's row
+// has the last: another operation may have stopped and opened it since.
+func (s *watchState) opened(at time.Time) {
+	if at.After(first(s.StopSeen, s.StopAt)) && (s.OpenedAt.IsZero() || at.Before(s.OpenedAt)) {
+		s.OpenedAt = at
+	}
+}
+
+// serverOffset is GitLab's clock minus ours, as far as a reading shows it.
+func serverOffset(g *fleet.GitLabReading) time.Duration {
+	if g == nil || g.ServerTime.IsZero() {
+		return 0
+	}
+	return g.ServerTime.Sub(g.TakenAt)
+}
+
+// young says whether a job began just before the reading: an empty trace says
+// nothing about it yet.
+func (s *watchState) young(g *fleet.GitLabReading, job fleet.Job) bool {
+	return g.TakenAt.Add(serverOffset(g)).Sub(job.StartedAt) < firstTrace
+}
+
+// What has become of the watched VM.
+type vmFate int
+
+const (
+	vmStays  vmFate = iota // whatever runs on it goes on
+	vmInWork               // its operation has not ended
+	vmGone                 // whatever GitLab shows on it was cut
+)
+
+// fate says what has become of the watched incarnation.
+func (r *errand) fate(ctx context.Context, s *watchState, vm *fleet.VM) (vmFate, error) {
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return 0, err
+	}
+	serves := !vm.Missing && vm.SystemID == s.Subject.SystemID // the next incarnation under the same id, too
+	switch ended := op.Phase.Finished(); {
+	case serves && ended:
+		return vmStays, nil
+	case !ended && (serves || op.Kind.Creates()):
+		return vmInWork, nil
+	default:
+		return vmGone, nil
+	}
+}
+
+// later says whether a job began after intake was stopped. One that reached a
+// runner did not reach the one that was told to stop: somebody has started
+// another, or the host was rebooted.
+func (s *watchState) later(g *fleet.GitLabReading, job fleet.Job) bool {
+	return !s.StopSeen.IsZero() && job.StartedAt.After(s.StopSeen.Add(serverOffset(g)))
 }
 
 // advice says what to do about an orphan. A job that ran while GitLab was out
@@ -169,8 +237,9 @@ func (s *watchState) advice() string {
 }
 
 // report says once what became of a job: an orphan never reached its runner
-// (empty trace, no container seen); any other was cut.
-func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error {
+// (empty trace, no container seen); any other was cut. again = unless it reached
+// a runner that was started again.
+func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, again bool) error {
 	if slices.Contains(s.Known, job.ID) {
 		return nil
 	}
@@ -182,6 +251,10 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job) error
 	if empty && !slices.Contains(s.JobsSeen, job.ID) {
 		r.Observer.JobsOrphaned(r.c.Fleet, 1)
 		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
+		return nil
+	}
+	if again {
+		r.fact(fleet.FactNote, "%s goes on on %s, whose runner was started again or never seen to end", job, r.c.Ref())
 		return nil
 	}
 	r.Observer.JobsCut(r.c.Fleet, 1)

@@ -64,7 +64,7 @@ func (w *work) unknownPeers(ctx context.Context) ([]fleet.Instance, error) {
 
 // identify stores what one look at a peer tells. Not reaching it is no error.
 func (w *work) identify(ctx context.Context, m fleet.Instance) error {
-	bounded, cancel := context.WithTimeout(ctx, peerLimit)
+	bounded, cancel := timeout(ctx, peerLimit)
 	defer cancel()
 	ref := fleet.Ref{Fleet: w.op.Fleet, VM: m.VM}
 	reading, err := w.f.Hosts.Glance(bounded, Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})

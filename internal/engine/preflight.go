@@ -87,25 +87,49 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
 	switch {
 	case w.op.Request.NoDrain:
-		w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
-		w.rules(fleet.Decision{Reason: "the drain is skipped at the request of " + w.op.Request.By.Name})
-		w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
-		return move(fleet.EventChecked)
+		return w.preflightSkipped(ctx, old)
 	case old.Presence == fleet.PresenceOff:
 		w.op.WasDown = true
 		return move(fleet.EventChecked)
 	case old.Address == "":
-		return w.preflightUnreachable(fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
+		return w.preflightUnreachable(ctx, fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
 	}
 	facts, err := w.f.inspect(ctx, w.oldTarget())
 	if fleet.CodeOf(err) == fleet.CodeUnavailable && ctx.Err() == nil {
-		return w.preflightUnreachable(err)
+		return w.preflightUnreachable(ctx, err)
 	}
 	if err != nil {
 		return outcome{}, err
 	}
 	w.op.Drain.UnreachableSince = time.Time{}
 	return w.preflightHost(ctx, facts)
+}
+
+// preflightSkipped asks nothing about jobs. But a host that would unregister
+// the fleet's token at its shutdown is refused whoever asks; one that does not
+// answer cannot be asked.
+func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcome, error) {
+	if err := w.recall(ctx); err != nil {
+		return outcome{}, err
+	}
+	if old.Presence != fleet.PresenceOff && old.Address != "" {
+		facts, err := w.f.inspect(ctx, w.oldTarget())
+		switch {
+		case ctx.Err() != nil:
+			return outcome{}, ctx.Err()
+		case err == nil:
+			if err := fleet.RefuseUnregister(w.op.Ref(), w.f.Host, facts); err != nil {
+				return outcome{}, err
+			}
+			if len(facts.SystemIDs) == 1 {
+				w.op.Old.SystemID = facts.SystemIDs[0]
+			}
+		}
+	}
+	w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
+	w.rules(fleet.Decision{Reason: "the drain is skipped at the request of " + w.op.Request.By.Name})
+	w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
+	return move(fleet.EventChecked)
 }
 
 // preflightAbsent goes on with what an earlier life of the VM left behind.
@@ -122,7 +146,7 @@ func (w *work) preflightAbsent(ctx context.Context) (outcome, error) {
 
 // preflightUnreachable waits for the host, and at the reach deadline goes by
 // the policy: untouched, or on without a drain.
-func (w *work) preflightUnreachable(err error) (outcome, error) {
+func (w *work) preflightUnreachable(ctx context.Context, err error) (outcome, error) {
 	now, policy := w.now(), w.op.Request.Policy
 	if w.op.Drain.UnreachableSince.IsZero() {
 		w.op.Drain.UnreachableSince = now
@@ -136,6 +160,9 @@ func (w *work) preflightUnreachable(err error) (outcome, error) {
 		w.waitsUnder(d, d.Reason, until, w.withoutHost())
 		return wait(2 * time.Second)
 	case policy.Unreachable == fleet.UnreachableProceed:
+		if err := w.recall(ctx); err != nil {
+			return outcome{}, err
+		}
 		w.waive(fleet.VerdictUnreachable, 2, "policy unreachable=proceed")
 		w.fact(fleet.FactWarning, "going on without a proof: the host could not be reached for %s", policy.ReachDeadline)
 		w.byRow(d)
@@ -156,6 +183,19 @@ func (w *work) withoutHost() string {
 		return d.Then(w.op.Kind, w.op.Request.Policy)
 	}
 	return "the operation fails, and nothing was touched"
+}
+
+// recall takes the system_id of a host that cannot be asked from an earlier
+// look at the same instance: it says whose jobs are cut, and whose manager goes.
+func (w *work) recall(ctx context.Context) error {
+	vm, err := w.Store.VM(ctx, w.op.Ref())
+	if err != nil {
+		return storeError{err}
+	}
+	if vm.Instance == w.op.Old.Instance {
+		w.op.Old.SystemID = vm.SystemID
+	}
+	return nil
 }
 
 // waive lets the operation go on without a proof.

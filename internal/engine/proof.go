@@ -62,12 +62,14 @@ func (w *work) proveStopped(ctx context.Context, l *lastLook) (lost string, err 
 // intake is stopped. The waiver lets the delete go on in any case.
 func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 	reading := l.host
+	w.recordDoomed(ctx, reading)
 	if reading == nil || w.op.OldSubject().Check(reading.Subject) != nil {
 		return ctx.Err()
 	}
 	if reading.DropIn.Effective && reading.Unit.ActiveState != "active" && reading.Unit.ActiveState != "activating" {
 		return nil
 	}
+	w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
 	if err := w.order(ctx, fleet.OrderStop, reading.Subject.BootID); err != nil {
 		return storeError{err}
 	}
@@ -75,6 +77,8 @@ func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 		w.fact(fleet.FactWarning, "intake was found open and could not be stopped: %s", text(err))
 	} else {
 		w.fact(fleet.FactNote, "intake was found open and is stopped again")
+		w.op.Drain.StoppedAt = first(w.op.Drain.StoppedAt, w.now())
+		w.watchOrphans() // of this stop
 	}
 	return ctx.Err()
 }

@@ -18,19 +18,19 @@ const inspectLimit = 20 * time.Second
 // look, glance and inspect are the host's, within their limits. The caller tells a host
 // that hangs from a step that was ended by its own context.
 func (f *Fleet) look(ctx context.Context, t Target) (*fleet.HostReading, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachLimit)
+	ctx, cancel := timeout(ctx, reachLimit)
 	defer cancel()
 	return f.Hosts.Look(ctx, t)
 }
 
 func (f *Fleet) glance(ctx context.Context, t Target) (*fleet.HostReading, error) {
-	ctx, cancel := context.WithTimeout(ctx, reachLimit)
+	ctx, cancel := timeout(ctx, reachLimit)
 	defer cancel()
 	return f.Hosts.Glance(ctx, t)
 }
 
 func (f *Fleet) inspect(ctx context.Context, t Target) (*fleet.HostFacts, error) {
-	ctx, cancel := context.WithTimeout(ctx, inspectLimit)
+	ctx, cancel := timeout(ctx, inspectLimit)
 	defer cancel()
 	return f.Hosts.Inspect(ctx, t)
 }

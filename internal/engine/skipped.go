@@ -6,18 +6,52 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
+// recordDoomed records the jobs that a delete under a waiver is about to end,
+// where their runner is not known to be gone: by GitLab's word, or else as last
+// heard of.
+func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
+	if reading != nil && w.op.OldSubject().Check(reading.Subject) == nil {
+		if w.op.Old.SystemID == "" {
+			w.op.Old.SystemID = reading.Subject.SystemID
+		}
+		if reading.Unit.Known() && reading.Unit.MainPID == 0 {
+			return
+		}
+	}
+	switch {
+	case w.f.GitLab == nil:
+		return
+	case w.op.Old.SystemID == "":
+		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (its system_id was never seen): they are cut with it", w.op.Ref())
+		return
+	}
+	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
+	r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now())
+	if r.Unknown == "" || len(r.Executing()) > 0 {
+		w.cut(r.Executing(), how)
+		return
+	}
+	w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+	w.cut(w.op.Drain.Jobs, how)
+}
+
 // recordSkipped records the jobs that a skipped drain is about to end, by
 // GitLab's word or else by the containers, before anything is done to them.
 func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
 	if w.op.Drain.Verdict != fleet.VerdictSkipped || len(w.op.CutJobs) > 0 {
 		return
 	}
-	jobs := containerJobs(reading.Containers)
+	var jobs []fleet.Job
 	if w.f.GitLab != nil && reading.Subject.SystemID != "" {
 		about := w.op.OldSubject()
 		about.SystemID = reading.Subject.SystemID
 		if r := w.f.GitLab.Read(ctx, about, w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
 			jobs = r.Executing()
+		}
+	}
+	if len(jobs) == 0 { // a glance has no containers
+		if seen, err := w.f.look(ctx, w.oldTarget()); err == nil {
+			jobs = containerJobs(seen.Containers)
 		}
 	}
 	w.cut(jobs, "the drain was skipped")

@@ -27,17 +27,25 @@ func (w *work) findStrays(ctx context.Context, list []fleet.Instance) error {
 		return err
 	}
 	for _, m := range ours {
-		if m.ID == w.op.Create.New.Instance || slices.Contains(w.op.Strays, m.ID) {
-			continue
-		}
-		c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
-		if err != nil {
+		if err := w.takeStray(m); err != nil {
 			return err
 		}
-		w.op.Strays = append(w.op.Strays[:len(w.op.Strays):len(w.op.Strays)], m.ID)
-		w.chores = append(w.chores, c)
-		w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
 	}
+	return nil
+}
+
+// takeStray gives an instance to a chore that removes it, once.
+func (w *work) takeStray(m fleet.Instance) error {
+	if m.ID == w.op.Create.New.Instance || slices.Contains(w.op.Strays, m.ID) {
+		return nil
+	}
+	c, err := newChore(w.op, fleet.ChoreStray, m.ID, w.now(), strayState{Op: w.strayOperation(m)})
+	if err != nil {
+		return err
+	}
+	w.op.Strays = append(w.op.Strays[:len(w.op.Strays):len(w.op.Strays)], m.ID)
+	w.chores = append(w.chores, c)
+	w.fact(fleet.FactWarning, "a second instance %s of %s came late: it is drained and deleted", m.ID, w.op.Ref())
 	return nil
 }
 
@@ -59,12 +67,12 @@ func removeStray(ctx context.Context, r *errand) error {
 	}
 	w := r.work(r.f, &s.Op, r.attempt(r.now()))
 	w.stray = true
-	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w.facts) }
+	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w) }
 	step, ok := steps[s.Op.Phase]
 	if !ok || s.Op.Phase.Finished() {
 		return r.end("instance %s: %s", s.Op.Old.Instance, s.Op.Phase)
 	}
-	bounded, cancel := context.WithTimeout(ctx, step.limit)
+	bounded, cancel := timeout(ctx, step.limit)
 	defer cancel()
 	out, err := step.run(bounded, w)
 	if err != nil {
@@ -99,7 +107,11 @@ func (r *errand) strayAgain(s *strayState) error {
 }
 
 // commitStray stores the small operation where it lives: in the chore's row.
-func (r *errand) commitStray(ctx context.Context, s *strayState, facts []fleet.Fact) error {
+func (r *errand) commitStray(ctx context.Context, s *strayState, w *work) error {
+	if err := r.addChores(ctx, w.chores); err != nil {
+		return err
+	}
+	facts := w.facts
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return fleet.Errorf(fleet.CodeInternal, "state of chore %s: %w", r.c.ID, err)
@@ -109,4 +121,20 @@ func (r *errand) commitStray(ctx context.Context, s *strayState, facts []fleet.F
 		facts[i].Operation = r.c.Operation
 	}
 	return r.Store.UpdateChore(ctx, r.c, facts)
+}
+
+// addChores stores what the removal of a stray leaves to do, with the operation
+// that made it. Their ids say what they are for: stored twice, they are one.
+func (r *errand) addChores(ctx context.Context, chores []fleet.Chore) error {
+	if len(chores) == 0 {
+		return nil
+	}
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return err
+	}
+	for i := range chores {
+		chores[i].Operation = op.ID
+	}
+	return r.Store.UpdateOperation(ctx, op, nil, nil, chores)
 }

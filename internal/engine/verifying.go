@@ -66,6 +66,7 @@ func (w *work) bad(why *fleet.Error) (outcome, error) {
 	w.deregisterVanished(vm)
 	vm.Incarnation, vm.Address = w.op.Create.New, w.op.Create.NewAddr
 	vm.Missing, vm.Failed, vm.UpdatedAt = false, true, w.now()
+	w.watchLate(2)
 	return w.fail(why.
 		WithHint("instance %s stays for inspection and counts as not serving; `sluice recreate %s` tries again", w.op.Create.New.Instance, w.op.Ref()))
 }
@@ -161,6 +162,7 @@ func (w *work) verified(how string) (outcome, error) {
 	w.deregisterVanished(vm)
 	vm.Incarnation, vm.Address, vm.Prepared = w.op.Create.New, w.op.Create.NewAddr, w.op.Create.Prepared
 	vm.Intake, vm.Missing, vm.Failed, vm.UpdatedAt = fleet.IntakeServing, false, false, w.now()
+	w.watchLate(2)
 	w.fact(fleet.FactNote, "the new VM serves: %s", how)
 	return move(fleet.EventVerified)
 }

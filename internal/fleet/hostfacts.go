@@ -121,6 +121,16 @@ func refuseIdentity(vm Ref, _ HostSettings, f *HostFacts) *Error {
 	return nil
 }
 
+// RefuseUnregister is the one refusal that holds for a VM whose drain is
+// skipped, too: its shutdown would unregister the token of the whole fleet
+// (design.md section 3, promise 2). Errors: CodeInvalid.
+func RefuseUnregister(vm Ref, settings HostSettings, f *HostFacts) error {
+	if err := refuseUnregister(vm, settings, f); err != nil {
+		return err
+	}
+	return nil
+}
+
 func refuseUnregister(vm Ref, _ HostSettings, f *HostFacts) *Error {
 	// ExecStop= of the runner's own unit is cleared by the drop-in; only what
 	// the drop-in cannot clear, or what other units run, is refused.

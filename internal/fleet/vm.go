@@ -41,7 +41,8 @@ type ChoreKind string
 const (
 	ChoreOrphanWatch ChoreKind = "orphan_watch"
 	ChoreDeregister  ChoreKind = "deregister"
-	ChoreStray       ChoreKind = "stray" // drain and delete a second VM of ours that came late
+	ChoreStray       ChoreKind = "stray"       // drain and delete a second VM of ours that came late
+	ChoreLateCreate  ChoreKind = "late_create" // look whether an attempt that was given up succeeds after all
 )
 
 // Chore is durable work that follows an operation without holding it up.

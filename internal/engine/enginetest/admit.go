@@ -37,7 +37,7 @@ func (s *Store) mustWait(op *fleet.Operation, budget fleet.Budget) string {
 		return budget.Full(op.Fleet, len(out), strings.Join(out, ", "), s.nobodyWorks(op))
 	}
 	room := budget.Room - len(out)
-	for _, other := range s.all() {
+	for other := range s.all() {
 		if other.ID == op.ID {
 			break
 		}
@@ -55,7 +55,7 @@ func (s *Store) mustWait(op *fleet.Operation, budget fleet.Budget) string {
 // at work.
 func (s *Store) nobodyWorks(op *fleet.Operation) bool {
 	ahead := true
-	for _, other := range s.all() {
+	for other := range s.all() {
 		switch {
 		case other.Fleet != op.Fleet || other.Phase.Finished():
 		case other.ID == op.ID:
@@ -69,15 +69,15 @@ func (s *Store) nobodyWorks(op *fleet.Operation) bool {
 
 // serving says whether the VM's row calls it so; one without a row serves.
 func (s *Store) serving(ref fleet.Ref) bool {
-	raw, ok := s.vms[ref]
-	return !ok || decode[fleet.VM](raw).Serving()
+	vm, ok := s.vms[ref]
+	return !ok || vm.Serving()
 }
 
 // notServing names the fleet's other VMs that are not serving, each once. Of
 // members nil, every row counts.
 func (s *Store) notServing(op *fleet.Operation, members []string) []string {
 	var names []string
-	for _, other := range s.all() {
+	for other := range s.all() {
 		if other.Fleet == op.Fleet && other.VM != op.VM && !other.Phase.Finished() && other.Phase != fleet.PhaseQueued {
 			names = append(names, other.VM)
 		}

@@ -2,8 +2,8 @@ package enginetest
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -17,17 +17,17 @@ import (
 // and pointers and never writes through them. It is for one goroutine.
 type Store struct {
 	points *Points
-	ops    map[string]fleet.Operation
+	ops    map[string]*fleet.Operation
 	order  []string // of asking
-	vms    map[fleet.Ref][]byte
-	chores map[string][]byte
+	vms    map[fleet.Ref]fleet.VM
+	chores map[string]fleet.Chore
 	added  []string // chores in the order they came
 	Facts  []fleet.Fact
 }
 
 // NewStore makes an empty store whose commits are points.
 func NewStore(p *Points) *Store {
-	return &Store{points: p, ops: map[string]fleet.Operation{}, vms: map[fleet.Ref][]byte{}, chores: map[string][]byte{}}
+	return &Store{points: p, ops: map[string]*fleet.Operation{}, vms: map[fleet.Ref]fleet.VM{}, chores: map[string]fleet.Chore{}}
 }
 
 // ended refuses a write whose context has ended, as a real store does.
@@ -42,34 +42,19 @@ func ended(ctx context.Context) error {
 	}
 }
 
-func encode(v any) []byte {
-	raw, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return raw
-}
-
-func decode[T any](raw []byte) *T {
-	v := new(T)
-	if err := json.Unmarshal(raw, v); err != nil {
-		panic(err)
-	}
-	return v
-}
-
 // Insert stores a queued operation.
 func (s *Store) Insert(op fleet.Operation) {
-	s.ops[op.ID] = op
+	s.ops[op.ID] = &op
 	s.order = append(s.order, op.ID)
 }
 
 // Operation implements engine.Store.
 func (s *Store) Operation(_ context.Context, id string) (*fleet.Operation, error) {
-	op, ok := s.ops[id]
+	stored, ok := s.ops[id]
 	if !ok {
 		return nil, fleet.Errorf(fleet.CodeNotFound, "no operation %s", id)
 	}
+	op := *stored
 	return &op, nil
 }
 
@@ -87,13 +72,14 @@ func (s *Store) UpdateOperation(ctx context.Context, op *fleet.Operation, facts 
 		return fleet.Errorf(fleet.CodeConflict, "operation %s was moved", op.ID)
 	}
 	op.Revision++
-	s.ops[op.ID] = *op
+	now := *op
+	s.ops[op.ID] = &now
 	if vm != nil {
 		s.saveVM(*vm)
 	}
 	for _, c := range chores {
 		if _, ok := s.chores[c.ID]; !ok {
-			s.chores[c.ID] = encode(c)
+			s.chores[c.ID] = c
 			s.added = append(s.added, c.ID)
 		}
 	}
@@ -120,27 +106,36 @@ func (s *Store) NextOrder(ctx context.Context, ref fleet.Ref) (int64, error) {
 		return 0, err
 	}
 	vm.OrderNumber++
-	s.vms[ref] = encode(vm)
+	s.vms[ref] = *vm
 	return vm.OrderNumber, nil
 }
 
-func (s *Store) all() []fleet.Operation {
-	var list []fleet.Operation
-	for _, id := range s.order {
-		list = append(list, s.ops[id])
+// all yields every operation, in the order of asking, to be read only.
+func (s *Store) all() iter.Seq[*fleet.Operation] {
+	return func(yield func(*fleet.Operation) bool) {
+		for _, id := range s.order {
+			if !yield(s.ops[id]) {
+				return
+			}
+		}
 	}
-	return list
 }
 
 // Unfinished implements engine.Store.
 func (s *Store) Unfinished(context.Context) ([]fleet.Operation, error) {
-	return slices.DeleteFunc(s.all(), func(op fleet.Operation) bool { return op.Phase.Finished() }), nil
+	var list []fleet.Operation
+	for op := range s.all() {
+		if !op.Phase.Finished() {
+			list = append(list, *op)
+		}
+	}
+	return list, nil
 }
 
 // VM implements engine.Store.
 func (s *Store) VM(_ context.Context, ref fleet.Ref) (*fleet.VM, error) {
-	if raw, ok := s.vms[ref]; ok {
-		return decode[fleet.VM](raw), nil
+	if vm, ok := s.vms[ref]; ok {
+		return &vm, nil
 	}
 	return &fleet.VM{Ref: ref, Intake: fleet.IntakeServing}, nil
 }
@@ -148,11 +143,11 @@ func (s *Store) VM(_ context.Context, ref fleet.Ref) (*fleet.VM, error) {
 // saveVM leaves two fields alone that have owners of their own: the order
 // number only rises, and Trust is the host keys' own table's.
 func (s *Store) saveVM(vm fleet.VM) {
-	if raw, ok := s.vms[vm.Ref]; ok {
-		vm.OrderNumber = max(vm.OrderNumber, decode[fleet.VM](raw).OrderNumber)
+	if before, ok := s.vms[vm.Ref]; ok {
+		vm.OrderNumber = max(vm.OrderNumber, before.OrderNumber)
 	}
 	vm.Trust = nil
-	s.vms[vm.Ref] = encode(vm)
+	s.vms[vm.Ref] = vm
 }
 
 // SaveVM implements engine.Store.
@@ -185,9 +180,9 @@ func (s *Store) NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarn
 // VMs implements engine.Store.
 func (s *Store) VMs(_ context.Context, name string) ([]fleet.VM, error) {
 	var list []fleet.VM
-	for ref, raw := range s.vms {
+	for ref, vm := range s.vms {
 		if ref.Fleet == name {
-			list = append(list, *decode[fleet.VM](raw))
+			list = append(list, vm)
 		}
 	}
 	slices.SortFunc(list, func(a, b fleet.VM) int { return strings.Compare(a.VM, b.VM) })
@@ -196,11 +191,11 @@ func (s *Store) VMs(_ context.Context, name string) ([]fleet.VM, error) {
 
 // Chore implements engine.Store.
 func (s *Store) Chore(_ context.Context, id string) (*fleet.Chore, error) {
-	raw, ok := s.chores[id]
+	c, ok := s.chores[id]
 	if !ok {
 		return nil, fleet.Errorf(fleet.CodeNotFound, "no chore %s", id)
 	}
-	return decode[fleet.Chore](raw), nil
+	return &c, nil
 }
 
 // UpdateChore implements engine.Store.
@@ -214,7 +209,7 @@ func (s *Store) UpdateChore(ctx context.Context, c *fleet.Chore, facts []fleet.F
 		return fleet.Errorf(fleet.CodeConflict, "chore %s was moved, or is not there", c.ID)
 	}
 	c.Revision++
-	s.chores[c.ID] = encode(c)
+	s.chores[c.ID] = *c
 	s.log(facts)
 	s.points.Pass("commit:after")
 	return nil
@@ -224,8 +219,8 @@ func (s *Store) UpdateChore(ctx context.Context, c *fleet.Chore, facts []fleet.F
 func (s *Store) UnfinishedChores(context.Context) ([]fleet.Chore, error) {
 	var list []fleet.Chore
 	for _, id := range s.added {
-		if c := decode[fleet.Chore](s.chores[id]); c.FinishedAt.IsZero() {
-			list = append(list, *c)
+		if c := s.chores[id]; c.FinishedAt.IsZero() {
+			list = append(list, c)
 		}
 	}
 	return list, nil

@@ -50,8 +50,8 @@ func (s scene) Facts(_ context.Context, after int64, operation string, limit int
 func (s scene) Chores(_ context.Context, operation string) ([]fleet.Chore, error) {
 	var list []fleet.Chore
 	for _, id := range s.added {
-		if c := decode[fleet.Chore](s.chores[id]); c.Operation == operation {
-			list = append(list, *c)
+		if c := s.chores[id]; c.Operation == operation {
+			list = append(list, c)
 		}
 	}
 	return list, nil

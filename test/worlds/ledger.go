@@ -1,0 +1,87 @@
+package worlds
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// ledger is what the world itself knows to have happened, beyond what the
+// machines and jobs carry.
+type ledger struct {
+	asked     []string                 // operations, as they were accepted
+	checked   map[string]time.Duration // when each left preflight
+	usable    map[string]time.Duration // when GitLab last gave a usable answer about a system_id
+	byHand    map[int]time.Duration    // when a person last made or deleted a VM
+	blind     map[int]bool             // the provider has overlooked it at some time
+	tokenDead string                   // who ended the fleet's token
+}
+
+func newLedger() ledger {
+	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}, blind: map[int]bool{}}
+}
+
+// admitted begins the count of how long a host was not heard of.
+func (l *ledger) admitted(w *World, op *fleet.Operation) {
+	for _, m := range w.living(w.vmIndex(op.VM)) {
+		m.silence, m.heard = 0, w.now
+	}
+}
+
+func (l *ledger) moved(w *World, op *fleet.Operation) {
+	if op.Phase == fleet.PhaseDraining {
+		if _, ok := l.checked[op.ID]; !ok {
+			l.checked[op.ID] = w.now
+		}
+	}
+	w.say("%s  is %s%s", op.ID, op.Phase, errorOf(op))
+}
+
+func errorOf(op *fleet.Operation) string {
+	if op.ErrMessage == "" || !op.Phase.Finished() {
+		return ""
+	}
+	return ": " + op.ErrMessage
+}
+
+// operation is who an order or a call was given for. stray = for a second VM
+// that came late, on behalf of its operation.
+func (w *World) operation(id string) (op *fleet.Operation, stray bool) {
+	op, err := w.store.Operation(context.Background(), id)
+	if err == nil {
+		return op, false
+	}
+	if at := strings.LastIndex(id, "-i-"); at > 0 {
+		if op, err = w.store.Operation(context.Background(), id[:at]); err == nil {
+			return op, true
+		}
+	}
+	return nil, false
+}
+
+// waived says whether somebody's policy lets an operation end a VM without a
+// proof, by what the world itself has seen: its own clock since the stop took
+// effect, its own list of the host's answers.
+func (w *World) waived(op *fleet.Operation, stray bool, m *machine, id string) bool {
+	policy := op.Request.Policy
+	if stray {
+		policy = w.spec.Drain
+	}
+	if op.Request.NoDrain && !stray {
+		return true
+	}
+	if policy.Unreachable == fleet.UnreachableProceed && max(m.silence, w.now-m.heard) >= policy.ReachDeadline-time.Second {
+		return true
+	}
+	stop, stopped := m.stops[id]
+	limit := policy.Cap
+	if policy.OnOverrun == fleet.OverrunWait {
+		limit = max(policy.HardCap, policy.Cap)
+	}
+	if !stopped || w.now < stop+limit {
+		return false
+	}
+	return policy.OnOverrun != fleet.OverrunAbort || policy.OnUnproven == fleet.UnprovenProceed
+}
