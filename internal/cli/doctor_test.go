@@ -261,8 +261,10 @@ func examine(t *testing.T, config string) (found []string, status int) {
 	dir := t.TempDir()
 	status = cli.Main(context.WithoutCancel(t.Context()), cli.Env{
 		Args: []string{"doctor", "lab", "--output", "json", "--config", config}, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &problems,
-		Getenv: func(name string) string { return map[string]string{"XDG_STATE_HOME": dir, "XDG_CONFIG_HOME": dir}[name] },
-		Now:    time.Now, UID: os.Getuid(),
+		Getenv: func(name string) string {
+			return map[string]string{"XDG_STATE_HOME": dir, "XDG_CONFIG_HOME": dir}[name]
+		},
+		Now: time.Now, UID: os.Getuid(),
 	})
 	var answer struct {
 		Reports []struct {

@@ -11,9 +11,10 @@ type Code string
 const (
 	CodeNoToken            Code = "no-token"
 	CodeNoGitLabToken      Code = "no-gitlab-token"
-	CodeTokenScope         Code = "gitlab-token-scope"
-	CodeTokenEndsSoon      Code = "gitlab-token-ends-soon"
-	CodeTokenBlind         Code = "gitlab-token-below-reporter"
+	CodeTokenScope         Code = "gitlab-token-scope"          //nolint:gosec // a name, no credential
+	CodeTokenEndsSoon      Code = "gitlab-token-ends-soon"      //nolint:gosec // a name, no credential
+	CodeTokenBlind         Code = "gitlab-token-below-reporter" //nolint:gosec // a name, no credential
+	CodeTokenSightUnknown  Code = "gitlab-token-sight-unknown"  //nolint:gosec // a name, no credential
 	CodeRunnerTokenExpires      = Code(fleet.FaultTokenExpires)
 	CodeRunnerTokenUnknown Code = "runner-token-unproven"
 	CodeRunnerTokenDead    Code = "runner-token-dead"

@@ -175,8 +175,13 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 		},
 		"a late override": {
 			func(w *ward) {
-				w.facts["a"].Overrides = []fleet.Override{{File: "/etc/u.d/zzz.conf", Key: "Restart"}, {File: "/etc/u.d/zzz.conf", Key: "KillMode"}}
-			}, SeverityError, "a", "units", "/etc/u.d/zzz.conf would win over zz-sluice-drain.conf", "sorts before",
+				w.facts["a"].Overrides = []fleet.Override{
+					{File: "/etc/u.d/zzz.conf", Key: "Restart"},
+					{File: "/etc/u.d/zzz.conf", Key: "KillMode"},
+					{File: "/etc/u.d/zz-sluice-drain.conf", Key: "Restart"},
+					{File: "/etc/u.d/99-x.conf", Key: "Restart"},
+				}
+			}, SeverityError, "a", "units", "/etc/u.d/zzz.conf, /etc/u.d/zz-sluice-drain.conf would win over zz-sluice-drain.conf", "sorts before",
 		},
 		"two runner entries": {
 			func(w *ward) {
@@ -200,6 +205,10 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 		},
 		"blind in a project": {
 			func(w *ward) { w.unseen = []string{"acme/secret"} }, SeverityWarning, "", "token", "less than a Reporter in acme/secret", "Reporter role",
+		},
+		"its sight unknown": {
+			func(w *ward) { w.unseenErr = fleet.Errorf(fleet.CodeUnavailable, "GitLab answered 500") }, SeverityWarning, "", "token",
+			"GitLab answered 500", "try again",
 		},
 		"no GitLab token": {
 			func(w *ward) { w.spec.HasGitLab = false }, SeverityWarning, "", "token", "there is no GitLab token", "read_api",

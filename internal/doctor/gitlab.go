@@ -51,14 +51,16 @@ func (e *examination) execution(ctx context.Context) {
 	e.found(CodeGitLabTooOld, "", server+" does not say whether a manager runs a job (job_execution_status is missing)")
 }
 
-// projects finds those whose jobs the token does not see. That they cannot be
-// listed does no harm: GitLab's other answers are examined above.
+// projects finds those whose jobs the token does not see.
 func (e *examination) projects(ctx context.Context) {
 	if e.patient.UnseenProjects == nil {
 		return
 	}
 	unseen, err := e.patient.UnseenProjects(ctx)
-	if err == nil && len(unseen) > 0 {
+	switch {
+	case err != nil:
+		e.add(failure(CodeTokenSightUnknown, "", err))
+	case len(unseen) > 0:
 		e.found(CodeTokenBlind, "", "the GitLab token's user is less than a Reporter in "+strings.Join(unseen, ", "))
 	}
 }

@@ -36,6 +36,7 @@ type ward struct {
 	expiry    time.Time
 	sum       string
 	unseen    []string
+	unseenErr error
 	anyKey    bool
 	shared    bool // another fleet has the same runner entry
 }
@@ -86,7 +87,7 @@ func (w *ward) examine(t *testing.T, vms ...string) Report {
 		p.GitLab = w
 		p.Token = func(context.Context) (TokenInfo, error) { return w.token, nil }
 		p.Version = func(context.Context) (string, error) { return "17.11.2", nil }
-		p.UnseenProjects = func(context.Context) ([]string, error) { return w.unseen, nil }
+		p.UnseenProjects = func(context.Context) ([]string, error) { return w.unseen, w.unseenErr }
 		p.TokenExpiry = func(context.Context) (time.Time, error) { return w.expiry, nil }
 	}
 	if w.spec.HasRunnerToken {

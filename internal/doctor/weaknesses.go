@@ -11,7 +11,8 @@ import (
 )
 
 const (
-	// dropIn is the drain's own; what sorts behind it wins over it.
+	// dropIn is the drain's own, in /run: what sorts behind it wins over it, and
+	// what has its name in /etc hides it.
 	dropIn = "zz-sluice-drain.conf"
 	// clockSlack is what a clock may be off before it is worth a word.
 	clockSlack = time.Minute
@@ -49,7 +50,7 @@ func (e *examination) killMode(vm string, f *fleet.HostFacts) {
 
 // overrides finds drop-ins that would win over the drain's.
 func (e *examination) overrides(vm string, f *fleet.HostFacts) {
-	if files := setters(f, func(o fleet.Override) bool { return path.Base(o.File) > dropIn }); len(files) > 0 {
+	if files := setters(f, func(o fleet.Override) bool { return path.Base(o.File) >= dropIn }); len(files) > 0 {
 		e.found(CodeOverrideLate, vm, strings.Join(files, ", ")+" would win over "+dropIn)
 	}
 }

@@ -26,7 +26,7 @@ unit_facts() {
 # overrides PATHS: which drop-in sets what a drain sets too. Ours is none of them.
 overrides() {
     for path in $1; do
-        [ "${path##*/}" != "${dropin##*/}" ] || continue
+        [ "$root$path" != "$dropin" ] || continue
         sed -nE 's/^[[:space:]]*(Restart|Kill(Signal|Mode)|Timeout(Stop)?Sec|TimeoutStopFailureMode|ExecStop(Post)?|WatchdogSec|RuntimeMaxSec)[[:space:]]*=.*/\1/p' \
             "$root$path" 2>/dev/null | sort -u | while IFS= read -r key; do field override "$key $path"; done
     done
