@@ -44,14 +44,20 @@ type plant struct {
 // TestDoctorFindsEachPlantedFaultAndNothingElse asks the program itself: its
 // configuration, SSH, HTTP and a provider's commands are the real ones.
 func TestDoctorFindsEachPlantedFaultAndNothingElse(t *testing.T) {
+	slots := make(chan struct{}, 2)
 	for name, p := range plants() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			slots <- struct{}{}
+			defer func() { <-slots }()
 			w, config := p.world(t)
 			if p.fault != nil {
 				p.fault(t, w)
 			}
 			found, status := examine(t, config)
+			for again := 0; starved(found) && again < 5; again++ {
+				found, status = examine(t, config)
+			}
 			if !slices.Equal(found, p.want) {
 				t.Errorf("found %q, want %q", found, p.want)
 			}
@@ -60,6 +66,17 @@ func TestDoctorFindsEachPlantedFaultAndNothingElse(t *testing.T) {
 			}
 		})
 	}
+}
+
+// starved says whether something did not answer in time, which no plant causes
+// and a busy machine does.
+func starved(found []string) bool {
+	return slices.ContainsFunc(found, func(f string) bool {
+		code, _, _ := strings.Cut(f, " ")
+		return slices.Contains([]string{
+			"host-unreachable", "gitlab-unreadable", "provider-unreadable", "runner-token-unproven", "gitlab-token-sight-unknown",
+		}, code)
+	})
 }
 
 func plants() map[string]plant {
@@ -276,7 +293,7 @@ func examine(t *testing.T, config string) (found []string, status int) {
 	}
 	for _, f := range answer.Reports[0].Findings {
 		found = append(found, strings.TrimSpace(f.Code+" "+f.VM))
-		if f.Severity == "" || f.What == "" || f.Would == "" || f.Mend == "" {
+		if f.Code == "" || f.Severity == "" || f.What == "" || f.Would == "" || f.Mend == "" {
 			t.Errorf("the finding leaves something unsaid: %+v", f)
 		}
 		t.Logf("%+v", f)
@@ -405,7 +422,7 @@ func soon(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.After(30 * time.Second); !there(); {
+	for deadline := time.After(2 * time.Minute); !there(); {
 		select {
 		case <-tick.C:
 		case <-deadline:
