@@ -23,7 +23,7 @@ dist: ## dist/sluice-linux-amd64 and -arm64, stripped, VERSION inside (3 min)
 	GOARCH=amd64 $(RELEASE) -o dist/sluice-linux-amd64 ./server
 	GOARCH=arm64 $(RELEASE) -o dist/sluice-linux-arm64 ./server
 
-image: dist ## container images for both architectures, by buildah, on Debian as root (1 min)
+image: dist ## container images for both architectures, by buildah, on Debian as root (4 min, 3 of them for dist)
 	deploy/docker/assemble dist dist/image
 	deploy/docker/build dist/image $(IMAGE) $(VERSION)
 

@@ -42,17 +42,14 @@ type kept struct {
 }
 
 // newSparing makes the client that an issuer is asked with. It follows no
-// redirect: the keys are where discovery says. next nil = Go's default.
+// redirect: the keys are where discovery says, and what is not 200 is an error
+// of the transport, before the client could see where it leads. next nil = Go's
+// default.
 func newSparing(next http.RoundTripper, now func() time.Time) *http.Client {
 	if next == nil {
 		next = http.DefaultTransport
 	}
-	return &http.Client{
-		Transport: &sparing{next: next, now: now, kept: map[string]*kept{}},
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}
+	return &http.Client{Transport: &sparing{next: next, now: now, kept: map[string]*kept{}}}
 }
 
 // RoundTrip implements http.RoundTripper. Errors: errKeys.

@@ -2,6 +2,7 @@ package api_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -37,7 +38,11 @@ func TestARequestThatNamesManyOperationsIsBoundedBeforeItIsJudged(t *testing.T) 
 		reader = &counted{Reader: o.Store}
 		o.Store = reader
 	})
-	_, asked, _ := d.asked(d.token(nil), "k")
+	_, body, _ := d.send(visit{http.MethodPost, "/api/v1/fleets/gcp/operations", "Bearer " + d.token(nil), "k", `{"kind":"recreate","vms":["a","b"]}`, ""})
+	var asked api.Asked
+	if err := json.Unmarshal([]byte(body), &asked); err != nil || len(asked.Operations) != 2 {
+		t.Fatalf("%s %v", body, err)
+	}
 	id := asked.Operations[0].ID
 	distinct := func(n int) string {
 		list := url.Values{}
@@ -54,6 +59,7 @@ func TestARequestThatNamesManyOperationsIsBoundedBeforeItIsJudged(t *testing.T) 
 	}{
 		"one":                       {"operation=" + id, 200, id, 2, 1},
 		"the same, 200 times":       {"operation=" + strings.Repeat(id+"&operation=", 199) + id, 200, id, 2, 1},
+		"two of one fleet":          {"operation=" + id + "&operation=" + asked.Operations[1].ID, 200, asked.Operations[1].ID, 4, 1},
 		"one with 1,900 commas":     {"operation=" + strings.Repeat(id+",", 1900) + id, 422, "1901 operations are named, at most 200", 0, 0},
 		"1,901 parameters":          {"operation=" + strings.Repeat(id+"&operation=", 1900) + id, 422, "1901 operations are named, at most 200", 0, 0},
 		"the first is not there":    {distinct(200), 404, "there is no operation op-unknown-0", 1, 0},

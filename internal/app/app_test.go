@@ -135,6 +135,12 @@ func get(t *testing.T, url string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return read(t, response)
+}
+
+// read yields an answer's body.
+func read(t *testing.T, response *http.Response) string {
+	t.Helper()
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(response.Body)
 	if err != nil {

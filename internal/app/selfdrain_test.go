@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/client"
 	"gitlab.com/sluice-runners/sluice/internal/config"
 	"gitlab.com/sluice-runners/sluice/internal/engine"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 	"gitlab.com/sluice-runners/sluice/internal/sim"
 	"gitlab.com/sluice-runners/sluice/internal/sim/simgitlab"
 )
@@ -23,15 +25,16 @@ import (
 // stand is a small world with Sluice in front of it, and a GitLab that signs
 // id_tokens.
 type stand struct {
-	t     *testing.T
-	world *sim.World
-	oidc  *mockoidc.MockOIDC
-	url   string
-	vms   []string
-	fleet string
+	t      *testing.T
+	world  *sim.World
+	gitlab engine.GitLab // as Sluice sees it
+	oidc   *mockoidc.MockOIDC
+	url    string
+	vms    []string
+	fleet  string
 }
 
-func newStand(t *testing.T, vms int) *stand {
+func newStand(t *testing.T, vms int, change ...func(*config.Config, *engine.Fleet)) *stand {
 	t.Helper()
 	t.Parallel() // most of a test is waiting
 	w, err := sim.NewWorld(sim.Options{Now: time.Now, VMs: vms, Boot: 100 * time.Millisecond})
@@ -59,8 +62,12 @@ func newStand(t *testing.T, vms int) *stand {
 			Claims: map[string]config.Claim{"namespace_path": {{Text: "acme"}}}, Allow: []string{"recreate", "drain"}, Fleets: []string{spec.Name},
 		}},
 	}
+	s.gitlab = f.GitLab
+	for _, do := range change {
+		do(c, f)
+	}
 	a := open(t, Options{Config: c, Role: RoleServe, Command: "sluice serve", Version: "test", Log: io.Discard, Fleets: map[string]*engine.Fleet{spec.Name: f}})
-	server := httptest.NewServer(a.Handler())
+	server := httptest.NewServer(a.front())
 	t.Cleanup(server.Close)
 	s.url = server.URL
 	return s
@@ -103,7 +110,8 @@ func (s *stand) ends(project, job int64) {
 	}
 }
 
-// await waits until a VM's runner has joined, and yields its system_id.
+// await waits until a VM's runner has joined, which is when GitLab knows its
+// manager, and yields its system_id.
 func (s *stand) await(vm string) (systemID string) {
 	s.t.Helper()
 	s.until(vm+" lives", func() bool {
@@ -111,8 +119,11 @@ func (s *stand) await(vm string) (systemID string) {
 		if h == nil || !h.Up() {
 			return false
 		}
-		systemID = h.SystemID()
-		return systemID != ""
+		if systemID = h.SystemID(); systemID == "" {
+			return false
+		}
+		managers, _, err := s.gitlab.Managers(s.t.Context())
+		return err == nil && slices.ContainsFunc(managers, func(m fleet.Manager) bool { return m.SystemID == systemID })
 	})
 	return systemID
 }

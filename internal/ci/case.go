@@ -39,14 +39,15 @@ func (r Report) State() State {
 	return state
 }
 
-// unasked is the report of a job that has nothing to show for itself but why.
-func unasked(server string, o Order, why []string) Report {
+// unasked is the report of a job that has nothing to show for itself but why:
+// it was refused by a rule, or nobody could be asked.
+func unasked(server string, o Order, state State, why []string) Report {
 	r := Report{Fleet: o.Fleet, URL: server}
 	for i, vm := range o.VMs {
 		if slices.Contains(o.VMs[:i], vm) {
 			continue // that may be what is wrong
 		}
-		c := Case{VM: vm, State: StateNotAsked, Broken: true, Said: o.Fleet + "/" + vm + ": not asked for"}
+		c := Case{VM: vm, State: state, Broken: true, Said: o.Fleet + "/" + vm + ": not asked for"}
 		if len(why) > 0 {
 			c.Said, c.Reasons = why[0], why
 		}

@@ -32,8 +32,12 @@ func (j *job) refused(err error) int {
 
 // unasked reports that nothing was asked for, and why.
 func (j *job) unasked(lines []string, err error) int {
-	j.lastReport(unasked(j.Server, j.Order, lines))
-	return outcome.OfError(err)
+	status, state := outcome.OfError(err), StateNotAsked
+	if status == outcome.Refused {
+		state = StateRefused
+	}
+	j.lastReport(unasked(j.Server, j.Order, state, lines))
+	return status
 }
 
 // unaccepted ends a job whose request was not accepted: refused, never
@@ -45,14 +49,17 @@ func (j *job) unaccepted(ctx context.Context, err error) int {
 			"next: `sluice op list` on the controller shows it; a retry of this job attaches to it",
 		}
 		j.say(j.log.alert("CANCELED"), lines)
-		j.lastReport(unasked(j.Server, j.Order, lines))
+		j.lastReport(unasked(j.Server, j.Order, StateNotAsked, lines))
 		return outcome.Interrupted
 	}
 	word, ok := map[fleet.Code]string{
 		fleet.CodeUnavailable: "no answer from", fleet.CodeInternal: "not understood:", client.CodeUnauthorized: "not let in by",
 	}[fleet.CodeOf(err)]
-	if !ok {
+	switch {
+	case !ok:
 		word = "refused by"
+	case fleet.CodeOf(err) == fleet.CodeUnavailable && client.Answered(err):
+		word = "not served now by"
 	}
 	return j.unasked(j.problem(word+" "+clean(j.Server), err), err)
 }

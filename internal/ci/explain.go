@@ -45,6 +45,9 @@ func hints(err error, server, token, date string, now time.Time) []string {
 	}
 	switch fleet.CodeOf(err) {
 	case fleet.CodeUnavailable:
+		if client.Answered(err) {
+			break
+		}
 		return []string{
 			"next: does " + clean(server) + " run, and can this job's network reach it? On the controller's machine: systemctl status sluice; from here: its /livez",
 		}

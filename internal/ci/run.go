@@ -55,7 +55,7 @@ func Run(ctx context.Context, o Options) int {
 	if err := j.check(); err != nil {
 		return j.refused(err)
 	}
-	if err := j.report(unasked(o.Server, o.Order, []string{"the job ended before the controller had answered"})); err != nil {
+	if err := j.report(unasked(o.Server, o.Order, StateNotAsked, []string{"the job ended before the controller had answered"})); err != nil {
 		j.problem("no reports", err)
 		return outcome.Usage
 	}

@@ -194,6 +194,7 @@ func TestEveryRefusalIsShownWhole(t *testing.T) {
 		"no token":                                 {func(j *pipelineJob) { j.Token = "" }, 2, []string{"SLUICE_ID_TOKEN is empty", "next: give the job id_tokens"}},
 		"no controller":                            {func(j *pipelineJob) { j.Server = "" }, 2, []string{"no controller was named", "next: "}},
 		"a controller that is no URL":              {func(j *pipelineJob) { j.Server = "sluice.example.com" }, 2, []string{"is not an http(s) URL", "next: "}},
+		"no URL at all":                            {func(j *pipelineJob) { j.Server = "127.0.0.1:8420" }, 2, []string{"--server is not a URL", "next: write https://"}},
 		"no GitLab job":                            {func(j *pipelineJob) { j.Place.Pipeline = "" }, 2, []string{"CI_PIPELINE_ID", "next: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -204,14 +205,51 @@ func TestEveryRefusalIsShownWhole(t *testing.T) {
 			}
 			j.says(c.says...)
 			j.want(junit.StatusError, j.Order.VMs...)
-			if state := j.variables()["SLUICE_STATE"]; state != "not_asked" && len(j.Order.VMs) > 0 {
+			want := map[int]string{2: "not_asked", 4: "refused"}[c.status]
+			if state := j.variables()["SLUICE_STATE"]; state != want && len(j.Order.VMs) > 0 {
 				t.Errorf("dotenv: %s", state)
 			}
 			j.links()
 		})
 	}
-	if s.Calls("POST operations") > 5 {
+	t.Run("another operation is in the way", func(t *testing.T) {
+		first := newJob(t, s.URL, "runner-01")
+		first.Detach = true
+		if status := first.run(); status != 0 {
+			t.Fatalf("exit status %d", status)
+		}
+		j := newJob(t, s.URL, "runner-01")
+		j.Order.Image, j.Place.Job = "other", "other"
+		if status := j.run(); status != outcome.Refused {
+			t.Errorf("exit status %d", status)
+		}
+		j.says("has an unfinished operation already", "with the fleet's own image", "code: conflict", "next: ")
+		if state := j.variables()["SLUICE_STATE"]; state != "refused" {
+			t.Errorf("dotenv: %s", state)
+		}
+	})
+	if s.Calls("POST operations") > 7 {
 		t.Errorf("%d requests: a refusal was repeated", s.Calls("POST operations"))
+	}
+}
+
+// It was reached: what it says is worth more than a guess about the network.
+func TestAControllerThatCannotServeNowIsQuotedWithItsHint(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusServiceUnavailable)
+		fmt.Fprint(w, `{"code":"unavailable","detail":"the keys of https://gitlab.example.com cannot be read","hint":"see that the server reaches it"}`)
+	}))
+	t.Cleanup(server.Close)
+	j := newJob(t, server.URL, "runner-01")
+	j.Patience = 0
+	if status := j.run(); status != outcome.Failed {
+		t.Errorf("exit status %d", status)
+	}
+	j.says("NOT SERVED NOW BY "+server.URL+": the keys of", "next: see that the server reaches it")
+	if strings.Contains(j.log.String(), "network") {
+		t.Errorf("it guesses:\n%s", j.log.String())
 	}
 }
 

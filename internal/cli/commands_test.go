@@ -132,7 +132,10 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 	cmd := ts.Value(runningKey{}).(*running).commands[args[0]]
 	err := cmd.Wait()
 	if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != args[1] {
-		ts.Fatalf("%s: exit status %s, want %s (%v)\n%s", args[0], got, args[1], err, ts.ReadFile(args[0]+".log"))
+		for name := range ts.Value(runningKey{}).(*running).commands {
+			ts.Logf("%s.log:\n%s", name, ts.ReadFile(name+".log"))
+		}
+		ts.Fatalf("%s: exit status %s, want %s (%v)", args[0], got, args[1], err)
 	}
 	delete(ts.Value(runningKey{}).(*running).commands, args[0])
 }

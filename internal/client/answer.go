@@ -56,7 +56,7 @@ func (c *Client) refused(response *http.Response, body []byte) error {
 		return fleet.Errorf(fleet.CodeUnavailable, "%s answered %s, not Sluice's API", c.where, response.Status).
 			WithHint("check --server; a proxy or another service may be there")
 	}
-	e := &fleet.Error{Code: fleet.Code(p.Code), Message: text(p.Detail)}
+	e := &fleet.Error{Code: fleet.Code(p.Code), Message: text(p.Detail), Err: said{}}
 	if p.Errors != nil {
 		var parts []string
 		for _, d := range *p.Errors {
@@ -69,6 +69,18 @@ func (c *Client) refused(response *http.Response, body []byte) error {
 	}
 	e.Hint = text(p.Hint)
 	return e
+}
+
+// said marks what a server said itself.
+type said struct{}
+
+func (said) Error() string { return "" }
+
+// Answered says whether an error is the server's own word: then it was reached,
+// and its hint is worth more than a guess about the network.
+func Answered(err error) bool {
+	_, ok := errors.AsType[said](err)
+	return ok
 }
 
 func text(s *string) string {

@@ -50,7 +50,10 @@ func New(o Options) (*Client, error) {
 		c.where, transport = "the socket "+o.Socket, overSocket(o.Socket)
 	default:
 		u, err := url.Parse(o.URL)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
+		if err != nil { // it may hold a password: nothing of it is repeated
+			return nil, fleet.Errorf(fleet.CodeInvalid, "--server is not a URL").WithHint("write https://sluice.example.com")
+		}
+		if (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil {
 			return nil, fleet.Errorf(fleet.CodeInvalid, "--server %q is not an http(s) URL", u.Redacted()).WithHint("write https://sluice.example.com")
 		}
 		base, c.where, transport = strings.TrimRight(o.URL, "/"), o.URL, http.DefaultTransport

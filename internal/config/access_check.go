@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"gitlab.com/sluice-runners/sluice/internal/spelling"
 )
 
 // owners are the claims of which every rule names one. The others are true of
@@ -78,7 +80,34 @@ func (l *lint) rule(c *Config, rule AccessRule, index string) {
 	}
 	for i, vm := range rule.VMs {
 		l.pattern(vm, at("vms", fmt.Sprintf("[%d]", i))...)
+		l.member(c, rule.Fleets, vm, at("vms", fmt.Sprintf("[%d]", i))...)
 	}
+}
+
+// member refuses a VM that no fleet of a rule has. No fleets = all of them.
+func (l *lint) member(c *Config, fleets []string, vm Text, at ...string) {
+	if len(fleets) == 0 {
+		fleets = c.Names()
+	}
+	var members []string
+	for _, name := range fleets {
+		if f := c.Fleets[name]; f != nil {
+			members = append(members, f.VMs.List()...)
+		}
+	}
+	if !vm.Glob && !strings.ContainsAny(vm.Text, "*?") && !slices.Contains(members, vm.Text) {
+		l.add("there is no VM "+quoted(vm.Text)+" in "+strings.Join(fleets, ", "), meant(vm.Text, members), at...)
+	}
+}
+
+// gitLabClaims are the claims of GitLab's id_tokens ("OpenID Connect (OIDC)
+// Authentication Using ID tokens", GitLab docs). Others may come with a newer
+// GitLab: only what looks like a slip is refused.
+var gitLabClaims = []string{
+	"sub", "namespace_id", "namespace_path", "project_id", "project_path", "project_visibility", "user_id", "user_login", "user_email", "user_access_level",
+	"user_identities", "groups_direct", "pipeline_id", "pipeline_source", "job_id", "ref", "ref_type", "ref_path", "ref_protected", "environment",
+	"environment_protected", "deployment_tier", "environment_action", "runner_id", "runner_environment", "sha", "ci_config_ref_uri", "ci_config_sha",
+	"job_project_id", "job_project_path", "job_namespace_id", "job_namespace_path", "root_namespace_id", "target_audience", "iss", "aud", "exp", "nbf", "iat", "jti",
 }
 
 func (l *lint) claims(claims map[string]Claim, at func(...string) []string) {
@@ -91,8 +120,14 @@ func (l *lint) claims(claims map[string]Claim, at func(...string) []string) {
 		case "aud", "exp", "nbf", "iat", "jti":
 			l.add("is checked for every id_token already", "leave it out", at("claims", name)...)
 		}
+		if near := spelling.Nearest(name, gitLabClaims); near != "" && !slices.Contains(gitLabClaims, name) {
+			l.add("is no claim of GitLab's", "did you mean "+near+"?", at("claims", name)...)
+		}
 		for _, text := range claim {
 			l.pattern(text, at("claims", name)...)
+			if strings.HasSuffix(name, "_id") && !text.Glob && strings.Trim(text.Text, "0123456789") != "" {
+				l.add(quoted(text.Text)+" fits nothing: ids are numbers", "see the project's or the group's page in GitLab; a path has its own claim, such as project_path", at("claims", name)...)
+			}
 			if text.Glob && slices.Contains(owners, name) {
 				l.ownerPattern(name, text.Text, at("claims", name)...)
 			}
@@ -116,7 +151,11 @@ func (l *lint) ownerPattern(name, pattern string, at ...string) {
 }
 
 func (l *lint) pattern(t Text, at ...string) {
-	if _, err := path.Match(t.Text, ""); t.Glob && err != nil {
+	_, err := path.Match(t.Text, "")
+	switch {
+	case t.Glob && err != nil:
 		l.add(quoted(t.Text)+" is no pattern", "a [ needs its ]; write \\[ for the character itself", at...)
+	case !t.Glob && strings.ContainsAny(t.Text, "*?"): // no name of GitLab's has one
+		l.add("the text "+quoted(t.Text)+" is taken as it stands, and fits nothing", "write a pattern as {glob: "+quoted(t.Text)+"}", at...)
 	}
 }

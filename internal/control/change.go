@@ -33,9 +33,13 @@ func (c *Control) resume(ctx context.Context, id, image string, by fleet.Actor) 
 	return c.change(ctx, id, by, what, func(op *fleet.Operation) error {
 		op.NotBefore = op.UpdatedAt
 		if image != "" {
-			if op.Phase != fleet.PhaseCreating || op.Create.Token != "" {
-				return fleet.Errorf(fleet.CodeConflict, "%s is %s: an image can be changed only in creating, between two attempts", op.ID, op.Phase).
+			if op.Phase == fleet.PhaseCreating && op.Create.Token != "" {
+				return fleet.Errorf(fleet.CodeConflict, "%s: an attempt to create %s is under way, and its image cannot be changed", op.ID, op.Ref()).
 					WithHint("wait until the attempt has ended: `sluice op watch %s`", op.ID)
+			}
+			if op.Phase != fleet.PhaseCreating {
+				return fleet.Errorf(fleet.CodeConflict, "%s is %s: an image can be changed only in creating, between two attempts", op.ID, op.Phase).
+					WithHint("before that cancel it and ask anew; see `sluice op show %s`", op.ID)
 			}
 			op.Request.Image = image
 			op.Create.Prepared = fleet.Prepared{}

@@ -72,8 +72,24 @@ func inTheWay(in Intent, op fleet.Operation) error {
 		return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already, whose image may be an older one: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
 			WithHint("ask again when it has ended; see it with `sluice op show %s`", op.ID)
 	}
-	return fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s)", op.Ref(), op.ID, op.Kind, op.Phase).
-		WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
+	err := fleet.Errorf(fleet.CodeConflict, "%s has an unfinished operation already: %s (%s, %s%s)", op.Ref(), op.ID, op.Kind, op.Phase, otherImage(in, op))
+	if !op.Delete.IntentAt.IsZero() || op.Kind == fleet.KindCreate { // there is no way back
+		return err.WithHint("see it with `sluice op show %s`, and ask again when it has ended", op.ID)
+	}
+	return err.WithHint("see it with `sluice op show %s`, wait for it, or end it with `sluice op cancel %s`", op.ID, op.ID)
+}
+
+// otherImage says by which image an operation differs from an intent of its
+// kind; "" if by none.
+func otherImage(in Intent, op fleet.Operation) string {
+	switch {
+	case op.Kind != in.kind() || op.Request.Image == in.Image:
+		return ""
+	case op.Request.Image == "":
+		return "; with the fleet's own image"
+	default:
+		return "; with image " + op.Request.Image
+	}
 }
 
 func sameTarget(in Intent, op fleet.Operation) bool {

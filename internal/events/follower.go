@@ -119,10 +119,16 @@ func (f *Follower) wake() {
 }
 
 // Read reads the journal after an event, oldest first, at most limit events:
-// those of some operations, or all if none is named.
+// those of some operations, or all if none is named. Several operations are read
+// one after another: what is written meanwhile is left for the next time, or an
+// event of the first could be passed over for a later one of the second.
 func Read(ctx context.Context, log Log, after int64, operations []string, limit int) ([]fleet.Fact, error) {
 	if len(operations) == 0 {
 		return log.Facts(ctx, after, "", limit)
+	}
+	last, err := log.LastFact(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var all []fleet.Fact
 	for _, operation := range operations {
@@ -132,6 +138,7 @@ func Read(ctx context.Context, log Log, after int64, operations []string, limit 
 		}
 		all = append(all, facts...)
 	}
+	all = slices.DeleteFunc(all, func(f fleet.Fact) bool { return f.ID > last })
 	slices.SortFunc(all, func(a, b fleet.Fact) int { return cmp.Compare(a.ID, b.ID) })
 	return all[:min(limit, len(all))], nil
 }

@@ -29,6 +29,14 @@ http {
 // nginx stands between: URL of it.
 func nginx(t *testing.T, behind, way string) string {
 	t.Helper()
+	dir, port := t.TempDir(), freePort(t)
+	return "http://" + startNginx(t, dir, port, fmt.Sprintf(nginxConfig, dir, port, behind, way))
+}
+
+// startNginx checks a configuration that listens on the port of 127.0.0.1, as
+// an operator does, and runs it: its address.
+func startNginx(t *testing.T, dir string, port int, config string) string {
+	t.Helper()
 	binary := "/usr/sbin/nginx"
 	if _, err := os.Stat(binary); err != nil {
 		if os.Getenv("CI") == "true" {
@@ -36,10 +44,12 @@ func nginx(t *testing.T, behind, way string) string {
 		}
 		t.Skip("nginx is missing: apt-get install nginx-light")
 	}
-	dir := t.TempDir()
-	file, port := filepath.Join(dir, "nginx.conf"), freePort(t)
-	if err := os.WriteFile(file, fmt.Appendf(nil, nginxConfig, dir, port, behind, way), 0o600); err != nil {
+	file := filepath.Join(dir, "nginx.conf")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
+	}
+	if said, err := exec.CommandContext(t.Context(), binary, "-t", "-p", dir, "-c", file).CombinedOutput(); err != nil {
+		t.Fatalf("nginx -t: %v\n%s", err, said)
 	}
 	cmd := exec.CommandContext(t.Context(), binary, "-p", dir, "-c", file)
 	var said strings.Builder
@@ -55,7 +65,7 @@ func nginx(t *testing.T, behind, way string) string {
 	for limit := time.Now().Add(20 * time.Second); ; <-time.After(20 * time.Millisecond) {
 		if conn, err := net.Dial("tcp", address); err == nil {
 			_ = conn.Close()
-			return "http://" + address
+			return address
 		}
 		if time.Now().After(limit) {
 			t.Fatalf("nginx does not answer: %s", said.String())

@@ -164,6 +164,37 @@ func TestEveryFollowerGetsItsEventsOnceAndInOrder(t *testing.T) {
 	}
 }
 
+// between is a journal in which something is written between two readings.
+type between struct {
+	*journal
+	then func()
+}
+
+func (b *between) Facts(ctx context.Context, after int64, operation string, limit int) ([]fleet.Fact, error) {
+	facts, err := b.journal.Facts(ctx, after, operation, limit)
+	if then := b.then; then != nil {
+		b.then = nil
+		then()
+	}
+	return facts, err
+}
+
+// Event 2 of a is written when a was read, event 3 of b before b is: whoever is
+// told 3 first never learns of 2.
+func TestAnEventWrittenBetweenTheReadingsOfTwoOperationsIsNotPassedOver(t *testing.T) {
+	j := &journal{}
+	j.write("b")
+	b := &between{j, func() { j.write("a", "b") }}
+	first, err := events.Read(t.Context(), b, 0, []string{"a", "b"}, 10)
+	if err != nil || len(first) != 1 || first[0].ID != 1 {
+		t.Fatalf("%v, %v", first, err)
+	}
+	second, err := events.Read(t.Context(), b, 1, []string{"a", "b"}, 10)
+	if err != nil || len(second) != 2 || second[0].ID != 2 {
+		t.Errorf("%v, %v", second, err)
+	}
+}
+
 func TestOneLookServesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		j := &journal{}

@@ -16,6 +16,7 @@ import (
 const (
 	imagePace = 15 * time.Second // between two looks for an image
 	askPace   = 15 * time.Second // between two tries while another operation is in the way
+	againSoon = 50 * time.Millisecond
 	findLimit = 20 * time.Second // of one look for an image
 )
 
@@ -62,7 +63,11 @@ func (w *Worker) LookDelivery(ctx context.Context, id string) (wait time.Duratio
 	}
 	settle(d, w.now())
 	if changed || d.Reason != before || !d.FinishedAt.IsZero() {
-		if err := w.Store.UpdateDelivery(ctx, d); err != nil {
+		err := w.Store.UpdateDelivery(ctx, d)
+		if fleet.CodeOf(err) == fleet.CodeConflict { // a repeat was noted meanwhile
+			return againSoon, false, nil
+		}
+		if err != nil {
 			return 0, false, err
 		}
 	}

@@ -53,6 +53,34 @@ func TestTheSameDeliveryAgainAsksForNothingMore(t *testing.T) {
 	}
 }
 
+// moved is a store in which a repeat is noted just before the worker's own note.
+type moved struct {
+	hooks.Store
+	before func()
+}
+
+func (m *moved) UpdateDelivery(ctx context.Context, d *fleet.Delivery) error {
+	if before := m.before; before != nil {
+		m.before = nil
+		before()
+	}
+	return m.Store.UpdateDelivery(ctx, d)
+}
+
+// A repeat that comes while the work is done is no trouble: the worker looks
+// again, and asks for nothing twice.
+func TestARepeatInMidWorkIsNoFailure(t *testing.T) {
+	w := newWorld(t, triggers(t))
+	body := fixture(t, "pipeline")
+	id := w.send("k", body).ID
+	w.worker.Store = &moved{Store: w.worker.Store, before: func() { w.send("k", body) }}
+	if wait, done, err := w.worker.LookDelivery(t.Context(), id); err != nil || done || wait <= 0 {
+		t.Fatalf("%s, %v, %v", wait, done, err)
+	}
+	w.wantOutcome(w.work(id), fleet.DeliveryAsked, "")
+	w.wantOperations("gcp/a runner-5f1d0c8e", "gcp/b runner-5f1d0c8e")
+}
+
 // Every kind, in every order, each twice: what is asked for in the end is the
 // same but for the order.
 func TestEveryKindOfEventInAnyOrderTwice(t *testing.T) {

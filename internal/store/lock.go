@@ -44,7 +44,7 @@ type EngineLock struct {
 }
 
 // LockEngine takes the engine lock of the journal at path (a flock on
-// path.lock) without waiting. Errors: CodeConflict naming the holder's pid and
+// path.lock). It waits for nobody who lives. Errors: CodeConflict naming the holder's pid and
 // operation, CodeForbidden, CodeInvalid.
 func LockEngine(path string, holder Holder) (*EngineLock, error) {
 	name := lockPath(path)
@@ -71,16 +71,25 @@ func LockEngine(path string, holder Holder) (*EngineLock, error) {
 }
 
 // takeLock tries for a moment: [EngineHolder] holds a shared lock while it looks.
+// It tries for longer if the holder is dead: a command that was about to begin
+// when it was killed has its files until exec closes them (execve(2), FD_CLOEXEC).
 func takeLock(file *os.File) error {
-	const tries, pause = 10, 5 * time.Millisecond
-	var err error
-	for range tries {
-		if err = flock(file, syscall.LOCK_EX|syscall.LOCK_NB); !errors.Is(err, syscall.EWOULDBLOCK) {
+	const tries, pause, patience = 10, 5 * time.Millisecond, 5 * time.Second
+	for n := 1; ; n++ {
+		err := flock(file, syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			return err
+		}
+		if n >= tries && (time.Duration(n)*pause > patience || !dead(readHolder(file))) {
 			return err
 		}
 		<-time.After(pause)
 	}
-	return err
+}
+
+// dead says whether a holder's process has ended for certain.
+func dead(h Holder) bool {
+	return h.PID > 0 && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
 // EngineHolder says whether the engine of the journal at path is run by

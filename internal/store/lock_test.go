@@ -77,6 +77,28 @@ func TestASecondEngineIsRefusedByNameUntilTheFirstEnds(t *testing.T) {
 	must(t, again.Close())
 }
 
+// A server that is killed in the instant in which it begins a command leaves the
+// lock to that for a moment. The next server must not give up for it.
+func TestTheLockOfADeadHolderIsWaitedFor(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sluice.db")
+	gone := exec.Command("/bin/true")
+	must(t, gone.Run())
+	for pid, waits := range map[int]bool{gone.Process.Pid: true, os.Getpid(): false} {
+		lock, err := store.LockEngine(path, store.Holder{PID: pid, Command: "sluice serve"})
+		must(t, err)
+		release := time.AfterFunc(300*time.Millisecond, func() { _ = lock.Close() })
+		next, err := store.LockEngine(path, store.Holder{PID: os.Getpid()})
+		if !waits {
+			mustSay(t, err, fleet.CodeConflict, "sluice serve")
+			release.Stop()
+			must(t, lock.Close())
+			continue
+		}
+		must(t, err)
+		must(t, next.Close())
+	}
+}
+
 // Looking who holds the lock must not get in the way of taking it.
 func TestLookingForTheHolderRefusesNobody(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.db")
