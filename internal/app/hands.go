@@ -14,6 +14,7 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/gitlab"
 	"gitlab.com/sluice-runners/sluice/internal/metrics"
 	"gitlab.com/sluice-runners/sluice/internal/provider/exec"
+	"gitlab.com/sluice-runners/sluice/internal/runnerhost"
 )
 
 const providerExec = "exec"
@@ -77,7 +78,7 @@ func (h *hands) openGitLab() (err error) {
 func (h *hands) openFleet(name string, c *config.Fleet) error {
 	spec := h.specs[name]
 	f := &engine.Fleet{Spec: spec}
-	p := doctor.Patient{Fleet: f}
+	p := doctor.Patient{Fleet: f, AnyHostKey: runnerhost.HostKeyPolicy(c.Host.HostKeys) == runnerhost.HostKeysOff}
 	var err error
 	if f.Hosts, err = h.hosts(name, c, spec); err != nil {
 		return err
@@ -88,6 +89,7 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 	if spec.HasGitLab {
 		entry := h.gitlab.Entry(spec.RunnerID)
 		f.GitLab, p.TokenExpiry, p.Token = entry, entry.TokenExpiry, h.tokenInfo
+		p.Version, p.UnseenProjects = h.gitlab.Version, entry.UnseenProjects
 	}
 	if c.Runner.Token != nil {
 		token, err := c.Runner.Token.Value()

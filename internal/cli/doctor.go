@@ -12,12 +12,13 @@ import (
 
 func (p *program) doctorCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor [FLEET]", Short: "Examine reach, units, sudo rights, identities and webhooks; change nothing",
+		Use: "doctor [FLEET]", Short: "Examine reach, units, sudo rights, identities, tokens and webhooks; change nothing",
 		Long: `Doctor looks at every VM of a fleet (or of all) as an operation would before it
 touches anything: can the host be reached, is the runner's unit as it must be,
-does sudo allow what is needed, does GitLab know the host, are the tokens good,
-are the webhooks there that the fleet's triggers wait for.
-Each finding says what it would cause and how to mend it.
+does sudo allow what is needed, does GitLab know the host and nobody else, are
+the tokens good, are the webhooks there that the fleet's triggers wait for.
+Each finding has a code that never changes, and says what it would cause and how
+to mend it; docs/reference/findings.md lists them all.
 
 Exit status: 0 clean, 1 findings.`,
 		Example: "  sluice doctor\n  sluice doctor shared --output json",
@@ -97,7 +98,7 @@ func (p *program) findings(report *client.Report) {
 		if f.Severity == client.FindingSeverityWarning {
 			word = p.paint.alert(string(f.Severity))
 		}
-		fmt.Fprintf(p.Stdout, "%s  %s  %s: %s\n", where, word, f.Check, f.What)
+		fmt.Fprintf(p.Stdout, "%s  %s  %s: %s\n", where, word, f.Code, f.What)
 		if would := deref(f.Would); would != "" {
 			fmt.Fprintf(p.Stdout, "  would: %s\n", would)
 		}

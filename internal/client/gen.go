@@ -576,6 +576,9 @@ type Finding struct {
 	// Check Which examination found it.
 	Check FindingCheck `json:"check"`
 
+	// Code Names the kind of finding, and never changes: docs/reference/findings.md lists all.
+	Code string `json:"code"`
+
 	// Mend What to do.
 	Mend     *string         `json:"mend,omitempty"`
 	Severity FindingSeverity `json:"severity"`

@@ -83,7 +83,7 @@ type Host struct {
 	Unit       string  `json:"unit,omitempty" default:"gitlab-runner.service" doc:"The runner's systemd unit."`
 	Config     string  `json:"config,omitempty" default:"/etc/gitlab-runner/config.toml" doc:"The runner's config.toml on the VM; .runner_system_id lies beside it."`
 	Key        *Secret `json:"key" doc:"The private SSH key."`
-	HostKeys   string  `json:"host_keys,omitempty" enum:"provider,tofu" default:"tofu" doc:"provider: host keys as the provider reports them. tofu: trusted at first use of each incarnation, then kept."`
+	HostKeys   string  `json:"host_keys,omitempty" enum:"provider,tofu,off" default:"tofu" doc:"provider: host keys as the provider reports them. tofu: trusted at first use of each incarnation, then kept. off: any key, each time; whoever has the address gets the orders, and doctor says so."`
 }
 
 // Drain is how VMs are drained.

@@ -29,6 +29,13 @@ type Patient struct {
 	Token func(context.Context) (TokenInfo, error)
 	// TokenExpiry is when the runner token expires; nil without a GitLab token.
 	TokenExpiry func(context.Context) (time.Time, error)
+	// Version is GitLab's; nil without a GitLab token.
+	Version func(context.Context) (string, error)
+	// UnseenProjects lists those of the runner entry whose jobs the token does not
+	// see; nil without a GitLab token.
+	UnseenProjects func(context.Context) ([]string, error)
+	// AnyHostKey says that host keys are not checked.
+	AnyHostKey bool
 	// RunnerToken is the SHA-256 (hex) of the fleet's runner token; "" = not given.
 	RunnerToken string
 
@@ -70,7 +77,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	if len(vms) == 0 {
 		vms = spec.VMs
 	}
-	e := &examination{patient: d.Fleets[fleetName], spec: spec, now: d.Clock.Now(), vms: vms}
+	e := &examination{patient: d.Fleets[fleetName], spec: spec, now: d.Clock.Now(), vms: vms, alone: d.alone(fleetName, spec)}
 	e.tokens(ctx)
 	e.gitlab(ctx)
 	e.webhooks(ctx)
@@ -78,4 +85,14 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	e.hostTokens()
 	e.identities()
 	return Report{Fleet: fleetName, At: e.now, Examined: vms, Findings: e.sorted()}, nil
+}
+
+// alone says whether no other fleet has the same runner entry.
+func (d *Doctor) alone(name string, spec fleet.Spec) bool {
+	for other, p := range d.Fleets {
+		if other != name && p.Fleet != nil && p.RunnerID == spec.RunnerID && p.GitLabURL == spec.GitLabURL {
+			return false
+		}
+	}
+	return true
 }

@@ -18,6 +18,7 @@ func TestAHealthyFleetIsClean(t *testing.T) {
 // Each illness has one finding that says what it is, what it would cause and
 // how to mend it.
 func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
+	found := map[Code]bool{}
 	for name, c := range map[string]struct {
 		ill      func(*ward)
 		severity Severity
@@ -74,7 +75,7 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 			func(w *ward) { w.facts["a"].PodmanErr = "podman: not found" }, SeverityError, "a", "units", "podman: not found", "host.runner_user",
 		},
 		"token with expiry on the host": {
-			func(w *ward) { w.facts["a"].Entries[0].TokenExpiresAt = noon }, SeverityError, "a", "units", "the runner's token expires", "FF_DISABLE_AUTOMATIC_TOKEN_ROTATION",
+			func(w *ward) { w.facts["a"].Entries[0].TokenExpiresAt = noon }, SeverityError, "a", "token", "the runner's token expires", "FF_DISABLE_AUTOMATIC_TOKEN_ROTATION",
 		},
 		"unknown to GitLab": {
 			func(w *ward) { w.managers = w.managers[1:] }, SeverityError, "a", "identity", "GitLab knows no manager with system_id s_a under runner 7", "config.toml",
@@ -89,7 +90,7 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 			func(w *ward) { w.managers[0].Status = "offline" }, SeverityWarning, "a", "identity", "calls its manager offline", "journalctl",
 		},
 		"older GitLab": {
-			func(w *ward) { w.managers[0].Execution = fleet.ExecutionUnknown }, SeverityWarning, "a", "gitlab", "job_execution_status is missing", "GitLab 18",
+			func(w *ward) { w.managers[0].Execution = fleet.ExecutionUnknown }, SeverityWarning, "", "gitlab", "GitLab 17.11.2 does not say whether a manager runs a job", "GitLab 18",
 		},
 		"foreign token": {
 			func(w *ward) { w.facts["a"].Entries[0].TokenSHA256 = "bb" }, SeverityWarning, "a", "identity", "runner.token is not the token in the VMs' config.toml: no", "put the token of the hosts' config.toml",
@@ -130,6 +131,85 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 		"runner token expires": {
 			func(w *ward) { w.expiry = noon.Add(time.Hour) }, SeverityError, "", "token", "the runner token expires 2030-01-01T13:00:00Z", "remove the expiry",
 		},
+		"systemd silent": {
+			func(w *ward) { w.facts["a"].SystemdError = "no answer" }, SeverityError, "a", "units", "systemd does not answer", "systemctl show",
+		},
+		"outside its unit": {
+			func(w *ward) { w.facts["a"].RunnerPIDs = []int{7} }, SeverityError, "a", "units", "outside of gitlab-runner.service", "host.unit",
+		},
+		"another config": {
+			func(w *ward) {
+				w.spec.Host.ConfigPath = "/etc/gitlab-runner/config.toml"
+				w.facts["a"].MainCommand = []string{"gitlab-runner", "run", "--config", "/srv/config.toml"}
+			}, SeverityError, "a", "units", "the runner uses /srv/config.toml", "host.config",
+		},
+		"two system_ids": {
+			func(w *ward) { w.facts["a"].SystemIDs = []string{"s_a", "s_c"} }, SeverityError, "a", "identity", "the host has 2 system_ids", "leave one",
+		},
+		"config unread": {
+			func(w *ward) { w.facts["a"].ConfigKnown = false }, SeverityError, "a", "identity", "config.toml cannot be read", "host.config",
+		},
+		"no sudo at all, nor what needs it": {
+			func(w *ward) {
+				f := w.facts["a"]
+				f.SudoErr, f.SudoNone, f.ConfigKnown, f.SystemIDs, f.Entries = "systemctl daemon-reload", true, false, nil, nil
+			}, SeverityError, "a", "sudo", "sudo refuses systemctl daemon-reload to fedora", "deploy/sudoers/sluice",
+		},
+		"login refused": {
+			func(w *ward) { w.inspect["a"] = fleet.Errorf(fleet.CodeForbidden, "the host refuses the login") }, SeverityError, "a", "reach",
+			"the host refuses the login", "authorized_keys",
+		},
+		"no coreutils": {
+			func(w *ward) { w.inspect["a"] = fleet.Errorf(fleet.CodeInvalid, "the login cannot run timeout") }, SeverityError, "a", "reach",
+			"the login cannot run timeout", "missing on the host",
+		},
+		"host keys off": {
+			func(w *ward) { w.anyKey = true }, SeverityWarning, "", "reach", "any host key is taken", "host.host_keys",
+		},
+		"a stop hits the jobs": {
+			func(w *ward) {
+				f := w.facts["a"]
+				f.KillMode, f.Entries[0].Executor = "control-group", "shell"
+				f.Overrides = []fleet.Override{{File: "/etc/systemd/system/u.d/90-x.conf", Key: "KillMode"}}
+			}, SeverityWarning, "a", "units", "KillMode=control-group with a shell executor, set by /etc/systemd/system/u.d/90-x.conf", "KillMode=mixed",
+		},
+		"a late override": {
+			func(w *ward) {
+				w.facts["a"].Overrides = []fleet.Override{
+					{File: "/etc/u.d/zzz.conf", Key: "Restart"},
+					{File: "/etc/u.d/zzz.conf", Key: "KillMode"},
+					{File: "/etc/u.d/zz-sluice-drain.conf", Key: "Restart"},
+					{File: "/etc/u.d/99-x.conf", Key: "Restart"},
+				}
+			}, SeverityError, "a", "units", "/etc/u.d/zzz.conf, /etc/u.d/zz-sluice-drain.conf would win over zz-sluice-drain.conf", "sorts before",
+		},
+		"two runner entries": {
+			func(w *ward) {
+				w.facts["a"].Entries = append(w.facts["a"].Entries, fleet.RunnerEntry{Name: "other", ID: 8, TokenSHA256: "bb"})
+			}, SeverityWarning, "a", "identity", `serves 2 runner entries: "a" (id 0), "other" (id 8)`, "one [[runners]] entry",
+		},
+		"podman as root": {
+			func(w *ward) { w.spec.Host.RunnerUser = "root"; w.facts["a"].UnitUser = "fedora" }, SeverityWarning, "a", "units",
+			"host.runner_user is root, but the runner runs as fedora", "the user of the unit",
+		},
+		"clock behind": {
+			func(w *ward) { w.facts["a"].ClockOff = -10 * time.Minute }, SeverityWarning, "a", "units", "the host's clock is 10m0s behind", "NTP",
+		},
+		"baked system_id": {
+			func(w *ward) { w.facts["a"].OwnSystemIDs = []string{"s_own"} }, SeverityWarning, "a", "identity", "says s_a, but this machine's machine-id makes it s_own", "from the image",
+		},
+		"a stranger": {
+			func(w *ward) {
+				w.managers = append(w.managers, fleet.Manager{ID: 9, Execution: fleet.ExecutionIdle, SystemID: "s_z", Status: "online", ContactedAt: noon})
+			}, SeverityWarning, "", "identity", "manager 9 (system_id s_z) has contacted GitLab at 2030-01-01T12:00:00Z", "add it to vms",
+		},
+		"blind in a project": {
+			func(w *ward) { w.unseen = []string{"acme/secret"} }, SeverityWarning, "", "token", "less than a Reporter in acme/secret", "Reporter role",
+		},
+		"its sight unknown": {
+			func(w *ward) { w.unseenErr = fleet.Errorf(fleet.CodeUnavailable, "GitLab answered 500") }, SeverityWarning, "", "token",
+			"GitLab answered 500", "try again",
+		},
 		"no GitLab token": {
 			func(w *ward) { w.spec.HasGitLab = false }, SeverityWarning, "", "token", "there is no GitLab token", "read_api",
 		},
@@ -145,6 +225,7 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 				t.Fatalf("%d findings: %+v", len(report.Findings), report.Findings)
 			}
 			f := report.Findings[0]
+			found[f.Code] = true
 			if f.Severity != c.severity || f.VM != c.vm || f.Check != c.check || !strings.Contains(f.What, c.what) || !strings.Contains(f.Mend, c.mend) {
 				t.Errorf("%+v", f)
 			}
@@ -152,6 +233,72 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 				t.Error("it is not said what it would cause")
 			}
 		})
+	}
+	for _, k := range Catalog() {
+		if k.Check != "webhook" && k.Code != CodeNoManagerSeen && !found[k.Code] {
+			t.Errorf("no case is found as %s", k.Code)
+		}
+	}
+}
+
+// What is normal and looks like an illness.
+func TestALookalikeIsNoFinding(t *testing.T) {
+	for name, change := range map[string]func(*ward){
+		"control-group with a custom executor": func(w *ward) { w.facts["a"].KillMode, w.facts["a"].Entries[0].Executor = "control-group", "custom" },
+		"mixed with a shell executor":          func(w *ward) { w.facts["a"].KillMode, w.facts["a"].Entries[0].Executor = "mixed", "shell" },
+		"an override that a drain wins over": func(w *ward) {
+			w.facts["a"].Overrides = []fleet.Override{{File: "/etc/systemd/system/u.d/90-x.conf", Key: "TimeoutStopSec"}}
+		},
+		"one token in two sections": func(w *ward) { w.facts["a"].Entries = append(w.facts["a"].Entries, w.facts["a"].Entries[0]) },
+		"a clock half a minute off": func(w *ward) { w.facts["a"].ClockOff = 30 * time.Second },
+		"a random system_id": func(w *ward) {
+			w.facts["a"].SystemIDs[0], w.managers[0].SystemID, w.facts["a"].OwnSystemIDs = "r_a", "r_a", []string{"s_own"}
+		},
+		"its own system_id": func(w *ward) { w.facts["a"].OwnSystemIDs = []string{"s_other", "s_a"} },
+		"root's podman with the docker executor": func(w *ward) {
+			w.spec.Host.RunnerUser, w.facts["a"].UnitUser, w.facts["a"].Entries[0].Executor = "root", "fedora", "docker"
+			w.facts["b"].UnitUser = "root"
+		},
+		"the manager of an earlier incarnation": func(w *ward) {
+			w.managers[0].CreatedAt = noon
+			w.managers = append(w.managers, fleet.Manager{ID: 9, Execution: fleet.ExecutionIdle, SystemID: "s_old", Status: "online", ContactedAt: noon.Add(-time.Minute)})
+		},
+		"a manager long gone": func(w *ward) {
+			w.managers = append(w.managers, fleet.Manager{ID: 9, Execution: fleet.ExecutionIdle, SystemID: "s_old", Status: "offline", ContactedAt: noon})
+		},
+		"a manager of another fleet with the same entry": func(w *ward) {
+			w.shared = true
+			w.managers = append(w.managers, fleet.Manager{ID: 9, Execution: fleet.ExecutionIdle, SystemID: "s_z", Status: "online", ContactedAt: noon})
+		},
+	} {
+		w := newWard()
+		change(w)
+		if report := w.examine(t); len(report.Findings) != 0 {
+			t.Errorf("%s: %+v", name, report.Findings)
+		}
+	}
+}
+
+// Nobody can say whose a manager is while a VM has not been seen.
+func TestAManagerIsNoStrangerWhileAVMIsUnseen(t *testing.T) {
+	w := newWard()
+	w.instances = w.instances[1:]
+	w.managers = append(w.managers, fleet.Manager{ID: 9, Execution: fleet.ExecutionIdle, SystemID: "s_z", Status: "online", ContactedAt: noon})
+	if report := w.examine(t); len(report.Findings) != 1 || report.Findings[0].Code != CodeVMMissing {
+		t.Errorf("%+v", report.Findings)
+	}
+}
+
+func TestEveryFaultOfAHostIsToldAtOnce(t *testing.T) {
+	w := newWard()
+	f := w.facts["a"]
+	f.MainCommand, f.SudoErr, f.Entries[0].TokenExpiresAt = []string{"/bin/sh"}, "systemctl daemon-reload", noon
+	var got []string
+	for _, f := range w.examine(t).Findings {
+		got = append(got, string(f.Code))
+	}
+	if want := "sudo-command-refused runner-token-expires main-process-not-runner"; strings.Join(got, " ") != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 

@@ -15,7 +15,9 @@ type examination struct {
 	spec    fleet.Spec
 	now     time.Time
 	vms     []string
+	alone   bool // no other fleet has the same runner entry
 
+	scopeless     bool // the GitLab token has no scope to read with
 	managers      []fleet.Manager
 	managersKnown bool
 
@@ -32,6 +34,9 @@ func (e *examination) add(f Finding) {
 	e.findings = append(e.findings, f)
 }
 
+// found adds a finding about a VM or, with "", the fleet.
+func (e *examination) found(code Code, vm, what string) { e.add(finding(code, vm, what)) }
+
 // sorted yields the findings: the fleet's first, then by VM, errors first.
 func (e *examination) sorted() []Finding {
 	list := append([]Finding{}, e.findings...)
@@ -42,8 +47,8 @@ func (e *examination) sorted() []Finding {
 }
 
 // failure makes a finding of an error: its words, its hint as the mend.
-func failure(severity Severity, vm, check string, err error, would string) Finding {
-	f := Finding{Severity: severity, VM: vm, Check: check, What: err.Error(), Would: would}
+func failure(code Code, vm string, err error) Finding {
+	f := finding(code, vm, err.Error())
 	if hint := fleet.HintOf(err); hint != "" {
 		f.Mend = hint
 		f.What = trimHint(f.What, hint)

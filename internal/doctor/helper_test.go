@@ -35,6 +35,10 @@ type ward struct {
 	token     TokenInfo
 	expiry    time.Time
 	sum       string
+	unseen    []string
+	unseenErr error
+	anyKey    bool
+	shared    bool // another fleet has the same runner entry
 }
 
 func newWard() *ward {
@@ -78,17 +82,23 @@ func (w *ward) TokenAlive(context.Context) error { return w.tokenErr }
 // examine looks at the ward as the app sets it up.
 func (w *ward) examine(t *testing.T, vms ...string) Report {
 	t.Helper()
-	p := Patient{Fleet: &engine.Fleet{Spec: w.spec, Hosts: w, Machines: w}, RunnerToken: w.sum}
+	p := Patient{Fleet: &engine.Fleet{Spec: w.spec, Hosts: w, Machines: w}, RunnerToken: w.sum, AnyHostKey: w.anyKey}
 	if w.spec.HasGitLab {
 		p.GitLab = w
 		p.Token = func(context.Context) (TokenInfo, error) { return w.token, nil }
+		p.Version = func(context.Context) (string, error) { return "17.11.2", nil }
+		p.UnseenProjects = func(context.Context) ([]string, error) { return w.unseen, w.unseenErr }
 		p.TokenExpiry = func(context.Context) (time.Time, error) { return w.expiry, nil }
 	}
 	if w.spec.HasRunnerToken {
 		p.Registrar = w
 	}
+	fleets := map[string]Patient{"gcp": p}
+	if w.shared {
+		fleets["twin"] = Patient{Fleet: &engine.Fleet{Spec: w.spec}}
+	}
 	report, err := New(Options{
-		Fleets: map[string]Patient{"gcp": p}, Clock: still{},
+		Fleets: fleets, Clock: still{},
 		Spec: func(string) (fleet.Spec, error) { return w.spec, nil },
 	}).Examine(t.Context(), "gcp", vms)
 	if err != nil {

@@ -14,11 +14,14 @@ import (
 // reached, and whether it is as it must be.
 func (e *examination) hosts(ctx context.Context) {
 	e.seen = map[string]*fleet.HostFacts{}
+	if e.patient.AnyHostKey {
+		e.found(CodeHostKeysOff, "", "host.host_keys is off: any host key is taken")
+	}
 	listing, cancel := context.WithTimeout(ctx, readLimit)
 	list, err := e.patient.Machines.List(listing)
 	cancel()
 	if err != nil {
-		e.add(failure(SeverityError, "", "provider", err, "no VM can be found, deleted or created"))
+		e.add(failure(CodeProviderUnread, "", err))
 		return
 	}
 	byVM := map[string][]fleet.Instance{}
@@ -37,22 +40,21 @@ func (e *examination) hosts(ctx context.Context) {
 
 // instance yields the VM's running instance, or nil and a finding.
 func (e *examination) instance(vm string, list []fleet.Instance) *fleet.Instance {
-	problem := func(severity Severity, what, would, mend string) *fleet.Instance {
-		e.add(Finding{Severity: severity, VM: vm, Check: "reach", What: what, Would: would, Mend: mend})
-		return nil
-	}
 	switch {
 	case len(list) == 0:
-		return problem(SeverityWarning, "the provider knows no VM of this name", "it does not serve", fmt.Sprintf("sluice create %s/%s", e.spec.Name, vm))
+		f := finding(CodeVMMissing, vm, "the provider knows no VM of this name")
+		f.Mend = fmt.Sprintf("sluice create %s/%s", e.spec.Name, vm)
+		e.add(f)
 	case len(list) > 1:
-		return problem(SeverityError, fmt.Sprintf("the provider has %d instances of this name: %s and %s", len(list), list[0].ID, list[1].ID),
-			"Sluice cannot tell which one is meant and refuses", "delete the one that is not wanted, by its id")
+		e.found(CodeVMAmbiguous, vm, fmt.Sprintf("the provider has %d instances of this name: %s and %s", len(list), list[0].ID, list[1].ID))
 	case list[0].Presence != fleet.PresenceRunning:
-		return problem(SeverityWarning, fmt.Sprintf("instance %s is %s", list[0].ID, list[0].Presence), "it does not serve", "start it, or recreate it")
+		e.found(CodeVMOff, vm, fmt.Sprintf("instance %s is %s", list[0].ID, list[0].Presence))
 	case list[0].Address == "":
-		return problem(SeverityError, fmt.Sprintf("instance %s has no address", list[0].ID), "it cannot be reached to stop its intake", "see that the provider reports one")
+		e.found(CodeVMNoAddress, vm, fmt.Sprintf("instance %s has no address", list[0].ID))
+	default:
+		return &list[0]
 	}
-	return &list[0]
+	return nil
 }
 
 func (e *examination) host(ctx context.Context, m *fleet.Instance) {
@@ -61,25 +63,28 @@ func (e *examination) host(ctx context.Context, m *fleet.Instance) {
 	ref := fleet.Ref{Fleet: e.spec.Name, VM: m.VM}
 	facts, err := e.patient.Hosts.Inspect(ctx, engine.Target{Ref: ref, Instance: m.ID, Address: m.Address, HostKeys: m.HostKeys})
 	if err != nil {
-		e.add(failure(SeverityError, m.VM, "reach", err, "its intake cannot be stopped: an operation waits for it and then fails"))
+		e.add(failure(reachCode(err), m.VM, err))
 		return
 	}
 	e.mu.Lock()
 	e.seen[m.VM] = facts
 	e.mu.Unlock()
-	if err := fleet.RefuseHost(ref, e.spec.Host, facts); err != nil {
-		e.add(failure(SeverityError, m.VM, checkOf(facts, err), err, "operations on it are refused before anything is stopped"))
+	for _, r := range fleet.Refusals(ref, e.spec.Host, facts) {
+		e.add(failure(Code(r.Fault), m.VM, r.Err))
 	}
+	e.weaknesses(m.VM, facts)
 }
 
-// checkOf names the examination that a refusal belongs to.
-func checkOf(facts *fleet.HostFacts, err error) string {
-	switch {
-	case fleet.CodeOf(err) == fleet.CodeForbidden:
-		return "sudo"
-	case fleet.CodeOf(err) == fleet.CodeConflict, len(facts.SystemIDs) != 1:
-		return "identity"
+// reachCode is why a host could not be inspected (engine.Hosts).
+func reachCode(err error) Code {
+	switch fleet.CodeOf(err) {
+	case fleet.CodeConflict:
+		return CodeHostKeyWrong
+	case fleet.CodeForbidden:
+		return CodeLoginRefused
+	case fleet.CodeInvalid:
+		return CodeHostUnusable
 	default:
-		return "units"
+		return CodeHostUnreachable
 	}
 }

@@ -20,34 +20,29 @@ func (e *examination) hostTokens() {
 	same, others := e.compareTokens()
 	if e.refused == nil || len(same) > 0 {
 		for _, vm := range others {
-			e.add(Finding{
-				Severity: SeverityWarning, VM: vm, Check: "identity", What: otherToken + ": no [[runners]] entry of this host has it",
-				Would: "its manager cannot be removed after a delete, and the VM may belong to another runner", Mend: compareToken,
-			})
+			e.found(CodeRunnerTokenForeign, vm, otherToken+": no [[runners]] entry of this host has it")
 		}
 	}
 	if e.refused == nil {
 		return
 	}
-	f := failure(SeverityError, "", "token", e.refused, "")
+	f := failure(CodeRunnerTokenRefused, "", e.refused)
 	switch {
 	case len(same) > 0:
-		f.What = fmt.Sprintf("%s; %s with the same token", f.What, uses(same))
-		f.Would = "the runner token is dead: no VM with it gets jobs"
-		f.Mend = "if GitLab's page of the runner entry is gone or its token was reset, give the hosts and runner.token the token of a live entry"
+		dead := finding(CodeRunnerTokenDead, "", fmt.Sprintf("%s; %s with the same token", f.What, running(same)))
+		f = dead
 	case len(others) > 0:
-		f.What = fmt.Sprintf("%s (%s with another one), and GitLab refuses it: %s", otherToken, uses(others), f.What)
-		f.Would = "managers of deleted VMs are not removed; the VMs' own token is not touched by this"
+		f.What = fmt.Sprintf("%s (%s with another one), and GitLab refuses it: %s", otherToken, running(others), f.What)
 		f.Mend = compareToken
 	default:
 		f.What += "; no host's config.toml could be compared"
-		f.Would = "managers of deleted VMs are not removed; if the hosts have the same token, none of them gets jobs"
-		f.Mend = "compare runner.token with config.toml on a host before anything is changed in GitLab"
+		f.Would = noManager + "; if the hosts have the same token, none of them gets jobs"
+		f.Mend = kindOf(CodeRunnerTokenRefused).Mend
 	}
 	e.add(f)
 }
 
-func uses(vms []string) string {
+func running(vms []string) string {
 	if len(vms) == 1 {
 		return vms[0] + " runs"
 	}

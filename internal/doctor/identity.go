@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -19,17 +20,23 @@ func (e *examination) identities() {
 		}
 		id := facts.SystemIDs[0]
 		owners[id] = append(owners[id], vm)
+		e.baked(vm, id, facts)
 		e.manager(vm, id, facts)
 	}
 	for _, id := range slices.Sorted(maps.Keys(owners)) {
 		if vms := owners[id]; len(vms) > 1 {
-			e.add(Finding{
-				Severity: SeverityError, VM: vms[0], Check: "identity",
-				What:  fmt.Sprintf("system_id %s is on %d hosts: %s", id, len(vms), strings.Join(vms, ", ")),
-				Would: "GitLab cannot tell them apart, so neither is ever proven idle",
-				Mend:  "the image carries a machine-id or .runner_system_id: remove both from it (an empty /etc/machine-id is made anew at boot), then recreate the VMs",
-			})
+			e.found(CodeSystemIDShared, vms[0], fmt.Sprintf("system_id %s is on %d hosts: %s", id, len(vms), strings.Join(vms, ", ")))
 		}
+	}
+	e.strangers(owners)
+}
+
+// baked finds a system_id that the image has brought along. One that begins
+// with r_ is random: gitlab-runner found no machine-id, so there is nothing to
+// compare it with.
+func (e *examination) baked(vm, id string, facts *fleet.HostFacts) {
+	if len(facts.OwnSystemIDs) > 0 && strings.HasPrefix(id, "s_") && !slices.Contains(facts.OwnSystemIDs, id) {
+		e.found(CodeSystemIDBaked, vm, fmt.Sprintf("the .runner_system_id says %s, but this machine's machine-id makes it %s", id, facts.OwnSystemIDs[0]))
 	}
 }
 
@@ -46,24 +53,43 @@ func (e *examination) manager(vm, systemID string, facts *fleet.HostFacts) {
 	running := facts.Reading.Unit.MainPID != 0
 	switch {
 	case len(found) == 0 && running:
-		e.add(Finding{
-			Severity: SeverityError, VM: vm, Check: "identity", What: fmt.Sprintf("GitLab knows no manager with system_id %s under runner %d", systemID, e.spec.RunnerID),
-			Would: "its jobs cannot be seen: operations on it are refused", Mend: "see that the host's config.toml holds a token of this runner entry, and that the runner has contacted GitLab",
-		})
+		e.found(CodeVMWithoutManager, vm, fmt.Sprintf("GitLab knows no manager with system_id %s under runner %d", systemID, e.spec.RunnerID))
 	case len(found) > 1:
-		e.add(Finding{
-			Severity: SeverityWarning, VM: vm, Check: "identity", What: fmt.Sprintf("GitLab has %d managers with system_id %s", len(found), systemID),
-			Would: "GitLab's word on it is ambiguous and counts as unknown", Mend: "remove the stale ones on the runner's page in GitLab",
-		})
-	case len(found) == 1 && found[0].Execution == fleet.ExecutionUnknown:
-		e.add(Finding{
-			Severity: SeverityWarning, VM: vm, Check: "gitlab", What: "GitLab does not say whether the manager runs a job (job_execution_status is missing)",
-			Would: "idle cannot be proven by GitLab; at the cap on_unproven decides", Mend: "use GitLab 18 or newer",
-		})
+		e.found(CodeManagerAmbiguous, vm, fmt.Sprintf("GitLab has %d managers with system_id %s", len(found), systemID))
 	case len(found) == 1 && running && found[0].Status == "offline":
-		e.add(Finding{
-			Severity: SeverityWarning, VM: vm, Check: "identity", What: "the runner runs, but GitLab calls its manager offline",
-			Would: "it gets no jobs", Mend: "see the runner's log on the host: journalctl -u " + e.spec.Host.Unit,
-		})
+		f := finding(CodeManagerOffline, vm, "the runner runs, but GitLab calls its manager offline")
+		f.Mend = "see the runner's log on the host: journalctl -u " + e.spec.Host.Unit
+		e.add(f)
+	}
+}
+
+// strangers finds managers that no VM of the fleet is. Those of earlier
+// incarnations are normal: GitLab calls them online for two hours
+// (facts/gitlab.md section 2), but they have been silent since the VMs that
+// there are now have joined. Nothing is said unless every VM of the fleet was
+// seen, and no other fleet shares the entry.
+func (e *examination) strangers(owners map[string][]string) {
+	if !e.managersKnown || !e.alone || len(e.seen) < len(e.spec.VMs) {
+		return
+	}
+	var joined time.Time // the last of our VMs
+	known := 0
+	for _, m := range e.managers {
+		if len(owners[m.SystemID]) == 0 {
+			continue
+		}
+		known += len(owners[m.SystemID])
+		if m.CreatedAt.After(joined) {
+			joined = m.CreatedAt
+		}
+	}
+	if known < len(e.spec.VMs) {
+		return // one that GitLab knows by another id, perhaps
+	}
+	for _, m := range e.managers {
+		if len(owners[m.SystemID]) == 0 && m.Status == "online" && m.ContactedAt.After(joined) {
+			e.found(CodeManagerWithoutVM, "", fmt.Sprintf("manager %d (system_id %s) has contacted GitLab at %s, and no VM of the fleet is it",
+				m.ID, m.SystemID, m.ContactedAt.UTC().Format(time.RFC3339)))
+		}
 	}
 }

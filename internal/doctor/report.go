@@ -15,6 +15,7 @@ const (
 // Finding is one thing that is wrong: what was found, what it would cause and
 // how to mend it.
 type Finding struct {
+	Code     Code     `json:"code" doc:"Names the kind of finding, and never changes: docs/reference/findings.md lists all."`
 	Severity Severity `json:"severity" enum:"error,warning"`
 	VM       string   `json:"vm,omitempty" doc:"Empty: the fleet as a whole."`
 	Check    string   `json:"check" enum:"reach,units,sudo,identity,gitlab,token,provider,webhook" doc:"Which examination found it."`

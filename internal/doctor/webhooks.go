@@ -42,26 +42,23 @@ func (e *examination) webhooks(ctx context.Context) {
 }
 
 func (e *examination) project(ctx context.Context, project int64) {
-	const unknown = "whether its events are sent is not known"
 	heard := e.heard(ctx, project)
 	if e.patient.Webhooks == nil {
 		if !heard {
-			e.webhook(SeverityWarning, fmt.Sprintf("nothing of project %d was ever let in, and without gitlab.token its webhooks cannot be looked at", project),
-				unknown, "look at Settings > Webhooks of the project, and test the webhook there")
+			e.found(CodeWebhooksUnknown, "", fmt.Sprintf("nothing of project %d was ever let in, and without gitlab.token its webhooks cannot be looked at", project))
 		}
 		return
 	}
 	list, err := e.patient.Webhooks(ctx, project)
 	switch {
 	case fleet.CodeOf(err) == fleet.CodeForbidden, fleet.CodeOf(err) == fleet.CodeNotFound:
-		f := failure(SeverityWarning, "", "webhook", err, unknown)
+		f := failure(CodeWebhooksUnknown, "", err)
 		f.What = fmt.Sprintf("the GitLab token may not read the webhooks of project %d: %s", project, f.What)
 		e.add(f)
 	case err != nil:
-		e.add(failure(SeverityWarning, "", "webhook", err, unknown))
+		e.add(failure(CodeWebhooksUnknown, "", err))
 	case len(list) == 0 && !heard: // if it was heard, a group's webhook comes here
-		e.webhook(SeverityError, fmt.Sprintf("project %d has no webhook that comes here, and none of its group was ever let in", project),
-			"its triggers never fire", "add one in GitLab: Settings > Webhooks, docs/webhooks.md says how")
+		e.found(CodeWebhookMissing, "", fmt.Sprintf("project %d has no webhook that comes here, and none of its group was ever let in", project))
 	case len(list) > 0:
 		e.sends(project, list)
 		for i := range list {
@@ -83,8 +80,9 @@ func (e *examination) sends(project int64, list []Webhook) {
 	for _, t := range e.patient.Triggers {
 		sent := slices.ContainsFunc(list, func(w Webhook) bool { return slices.Contains(w.Events, t.On) })
 		if t.Project == project && !sent {
-			e.webhook(SeverityError, fmt.Sprintf("no webhook of project %d sends %s events", project, t.On),
-				"trigger "+t.Name+" never fires", "tick them on the webhook's page in GitLab: Settings > Webhooks")
+			f := finding(CodeWebhookEvents, "", fmt.Sprintf("no webhook of project %d sends %s events", project, t.On))
+			f.Would = "trigger " + t.Name + " never fires"
+			e.add(f)
 		}
 	}
 }
@@ -92,26 +90,21 @@ func (e *examination) sends(project int64, list []Webhook) {
 // health examines one webhook.
 func (e *examination) health(project int64, w *Webhook) {
 	name := fmt.Sprintf("webhook %d of project %d", w.ID, project)
-	const lost = "events are lost; triggers do not fire"
 	switch {
 	case w.Alert == "disabled" || w.Alert == "temporarily_disabled":
 		what := name + " is disabled by GitLab"
 		if !w.DisabledUntil.IsZero() {
 			what += " until " + w.DisabledUntil.UTC().Format(time.RFC3339)
 		}
-		e.webhook(SeverityError, what, lost, "mend what it answered (last: "+orNone(w.Status)+"), then test it in GitLab: that enables it again")
+		f := finding(CodeWebhookDisabled, "", what)
+		f.Mend = "mend what it answered (last: " + orNone(w.Status) + "), then test it in GitLab: that enables it again"
+		e.add(f)
 	case w.Status != "" && !strings.HasPrefix(w.Status, "2"):
-		e.webhook(SeverityWarning, name+" was last answered with "+w.Status, lost+" while it goes on, and GitLab disables it",
-			"see its recent events in GitLab and the log of the server; 401 is a wrong token")
+		e.found(CodeWebhookRefused, "", name+" was last answered with "+w.Status)
 	}
 	if !w.VerifiesTLS {
-		e.webhook(SeverityWarning, name+" does not verify the certificate of this server",
-			"whoever is between may read the secret token", "enable SSL verification on the webhook's page")
+		e.found(CodeWebhookUnverified, "", name+" does not verify the certificate of this server")
 	}
-}
-
-func (e *examination) webhook(severity Severity, what, would, mend string) {
-	e.add(Finding{Severity: severity, Check: "webhook", What: what, Would: would, Mend: mend})
 }
 
 func orNone(text string) string {

@@ -51,6 +51,11 @@ type runnerDetails struct {
 	Paused             bool            `json:"paused"`
 	Status             string          `json:"status"`
 	JobExecutionStatus fleet.Execution `json:"job_execution_status"`
+	// Projects are those of a project runner in which the caller has any role.
+	Projects []struct {
+		ID   int64  `json:"id"`
+		Path string `json:"path_with_namespace"`
+	} `json:"projects"`
 }
 
 // Runner implements engine.GitLab.

@@ -115,12 +115,14 @@ func TestOfTheClientsWholeRouteTableOnlyTheseCallsPass(t *testing.T) {
 		"DELETE /api/v4/runners/managers", // as /runners/:id; only with the body that names one manager
 		"GET /api/v4/metadata",
 		"GET /api/v4/personal_access_tokens/self",
+		"GET /api/v4/projects",
 		"GET /api/v4/projects/7/hooks", // reads; who makes and changes them is a person
 		"GET /api/v4/projects/7/jobs/7",
 		"GET /api/v4/projects/7/jobs/7/trace",
 		"GET /api/v4/runners/7",
 		"GET /api/v4/runners/7/jobs",
 		"GET /api/v4/runners/7/managers",
+		"GET /api/v4/user",
 	}
 	got := slices.Sorted(func(yield func(string) bool) {
 		for call := range passed {

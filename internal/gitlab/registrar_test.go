@@ -162,6 +162,10 @@ func TestEveryAllowedCallIsOneThatIsMade(t *testing.T) {
 		"version": func() error { _, err := w.in.Version(t.Context()); return err },
 		"alive":   func() error { return reg.TokenAlive(t.Context()) },
 		"remove":  func() error { return reg.RemoveManager(t.Context(), "s_aaa") },
+		"roles": func() error {
+			_, err := projectWorld(t, simgitlab.User{Scopes: []string{"read_api"}, Role: simgitlab.RoleOwner}, w.observe).entry.UnseenProjects(t.Context())
+			return err
+		},
 		"webhooks": func() error {
 			_, err := hooked(t, http.StatusOK, w.observe).Hooks(t.Context(), 42, ours)
 			return err

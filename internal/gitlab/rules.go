@@ -35,6 +35,8 @@ var rules = []rule{
 	{method: http.MethodGet, path: "/api/v4/projects/:id/jobs/:job_id/trace"},
 	{method: http.MethodGet, path: "/api/v4/projects/:id/hooks", query: []string{"per_page"}},
 	{method: http.MethodGet, path: "/api/v4/projects/:id/hooks/:hook_id/events", query: []string{"per_page"}},
+	{method: http.MethodGet, path: "/api/v4/projects", query: []string{"id_after", "id_before", "min_access_level", "simple"}},
+	{method: http.MethodGet, path: "/api/v4/user"},
 	{method: http.MethodGet, path: "/api/v4/personal_access_tokens/self"},
 	{method: http.MethodGet, path: "/api/v4/metadata"},
 	{method: http.MethodPost, path: "/api/graphql", body: graphQLBody},

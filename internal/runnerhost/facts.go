@@ -2,6 +2,9 @@ package runnerhost
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -22,6 +25,8 @@ func (h *Hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts,
 		return nil, r.broken
 	}
 	facts := readFacts(r.answer)
+	facts.ClockOff = clockOff(r.answer, takenAt, h.o.Clock.Now())
+	facts.SudoNone = len(r.answer["sudo.refused"]) == asked(h.o.Settings)
 	facts.Reading = readReading(t, takenAt, r.answer)
 	if !facts.Reading.ContainersKnown {
 		facts.PodmanErr = podmanErr(r.answer)
@@ -40,7 +45,10 @@ func readFacts(a answer) fleet.HostFacts {
 		UnitPath:     a.one("unit.FragmentPath"),
 		ExecStart:    strings.Join(commandLines(a["unit.ExecStart"]), "; "),
 		ExecStop:     append(commandLines(a["unit.ExecStop"]), commandLines(a["unit.ExecStopPost"])...),
+		UnitUser:     a.one("unit.User"),
 		KillSignal:   int(signal),
+		KillMode:     a.one("unit.KillMode"),
+		Overrides:    overrides(a["override"]),
 		StopTimeout:  a.one("unit.TimeoutStopUSec"),
 		Environment:  a["environment"],
 		RunnerPIDs:   numbers(a["runner.pid"]),
@@ -48,6 +56,7 @@ func readFacts(a answer) fleet.HostFacts {
 		MainCommand:  a["main.argument"],
 		Unregisters:  distinct(a["unregisters"]),
 		SystemIDs:    a["system_id.found"],
+		OwnSystemIDs: ownSystemIDs(a["machine_id"]),
 		ConfigKnown:  a.yes("config.known"),
 		SudoErr:      strings.Join(a["sudo.refused"], ", "),
 		SystemdError: systemdError(a),
@@ -55,6 +64,50 @@ func readFacts(a answer) fleet.HostFacts {
 		Systemd:      a.one("systemd.version"),
 		Podman:       a.one("podman.version"),
 	}
+}
+
+// clockOff is how far the host's clock, read at some time between asked and
+// answered, is ahead of ours at the least; it tells whole seconds only.
+func clockOff(a answer, asked, answered time.Time) time.Duration {
+	seconds, ok := a.number("clock")
+	if !ok {
+		return 0
+	}
+	at := time.Unix(seconds, 0)
+	switch {
+	case at.After(answered):
+		return at.Sub(answered)
+	case at.Add(time.Second).Before(asked):
+		return at.Add(time.Second).Sub(asked)
+	}
+	return 0
+}
+
+// overrides reads lines of a key, a space and the file that sets it.
+func overrides(lines []string) []fleet.Override {
+	var list []fleet.Override
+	for _, line := range lines {
+		if key, file, ok := strings.Cut(line, " "); ok {
+			list = append(list, fleet.Override{File: file, Key: key})
+		}
+	}
+	return list
+}
+
+// ownSystemIDs is what gitlab-runner makes of each machine-id when it finds no
+// .runner_system_id (its common/system_id_state.go). The machine-id itself goes
+// no further: machine-id(5) calls it confidential.
+func ownSystemIDs(machineIDs []string) []string {
+	var list []string
+	for _, id := range machineIDs {
+		if id == "" {
+			continue
+		}
+		mac := hmac.New(sha256.New, []byte(id))
+		mac.Write([]byte("gitlab-runner"))
+		list = append(list, "s_"+hex.EncodeToString(mac.Sum(nil))[:12])
+	}
+	return list
 }
 
 func systemdError(a answer) string {

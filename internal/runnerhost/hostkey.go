@@ -16,10 +16,12 @@ type HostKeyPolicy string
 
 // The policies. HostKeysProvider pins what the provider reports of the
 // incarnation; HostKeysTOFU trusts the first key that an incarnation shows, and
-// only that one from then on.
+// only that one from then on. HostKeysOff takes any key each time: whoever has
+// the address is obeyed and told, so it is never a default.
 const (
 	HostKeysProvider HostKeyPolicy = "provider"
 	HostKeysTOFU     HostKeyPolicy = "tofu"
+	HostKeysOff      HostKeyPolicy = "off"
 )
 
 // KeyStore keeps the keys that were trusted at first use. A key belongs to one
@@ -45,7 +47,10 @@ type keyCheck struct {
 // CodeUnavailable, and what the key store says.
 func newKeyCheck(ctx context.Context, policy HostKeyPolicy, store KeyStore, t engine.Target) (*keyCheck, error) {
 	lines := t.HostKeys
-	if policy == HostKeysTOFU {
+	switch policy {
+	case HostKeysOff:
+		return &keyCheck{target: t, policy: policy}, nil
+	case HostKeysTOFU:
 		if t.Instance == "" {
 			return nil, fleet.Errorf(fleet.CodeInvalid, "%s: the provider names no instance, and a host key is trusted for one instance only", t.Ref)
 		}
@@ -54,6 +59,7 @@ func newKeyCheck(ctx context.Context, policy HostKeyPolicy, store KeyStore, t en
 			return nil, fleet.Errorf(fleet.CodeOf(err), "%s: the trusted host keys cannot be read: %w", t.Ref, err)
 		}
 		lines = known
+	case HostKeysProvider:
 	}
 	check := &keyCheck{target: t, policy: policy}
 	for _, line := range lines {
@@ -125,7 +131,7 @@ func (c *keyCheck) algorithms() []string {
 
 // remember stores the key of a first use, once the login has succeeded.
 func (c *keyCheck) remember(ctx context.Context, store KeyStore) error {
-	if len(c.pinned) > 0 {
+	if len(c.pinned) > 0 || c.policy == HostKeysOff {
 		return nil
 	}
 	line := strings.TrimSpace(string(ssh.MarshalAuthorizedKey(c.shown)))

@@ -82,6 +82,25 @@ func TestAKeyIsTrustedAtFirstUseForOneInstanceOnly(t *testing.T) {
 	mustContain(t, err, fleet.CodeInvalid, "no instance")
 }
 
+// host_keys: off is by name only, and leaves nothing behind that a later tofu
+// would believe.
+func TestWithHostKeysOffAnyKeyIsTakenAndNoneIsRemembered(t *testing.T) {
+	keys := &memoryKeys{}
+	off := func(o *Options) { o.HostKeys, o.Keys = HostKeysOff, keys }
+	first, second := newSSHD(t), newSSHD(t)
+	target := first.target()
+	if _, err := first.hosts(off).Look(t.Context(), target); err != nil {
+		t.Error(err)
+	}
+	target.Address = second.address // reported with the first one's key
+	if _, err := second.hosts(off).Look(t.Context(), target); err != nil {
+		t.Error(err)
+	}
+	if len(keys.keys) != 0 {
+		t.Errorf("trusted: %v", keys.keys)
+	}
+}
+
 func TestAKeyIsNotTrustedBeforeTheLoginSucceeded(t *testing.T) {
 	keys := &memoryKeys{}
 	s := newSSHD(t)

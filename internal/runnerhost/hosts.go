@@ -99,8 +99,8 @@ func New(o Options) (*Hosts, error) {
 		o.HostKeys = HostKeysProvider
 	}
 	switch {
-	case o.HostKeys != HostKeysProvider && o.HostKeys != HostKeysTOFU:
-		return nil, fleet.Errorf(fleet.CodeInvalid, "host.host_keys %q is not known", o.HostKeys).WithHint("use provider or tofu")
+	case o.HostKeys != HostKeysProvider && o.HostKeys != HostKeysTOFU && o.HostKeys != HostKeysOff:
+		return nil, fleet.Errorf(fleet.CodeInvalid, "host.host_keys %q is not known", o.HostKeys).WithHint("use provider or tofu; off takes any key")
 	case o.HostKeys == HostKeysTOFU && o.Keys == nil:
 		return nil, fleet.Errorf(fleet.CodeInternal, "host keys are to be trusted at first use, but there is no store for them")
 	case len(o.Signers) == 0:

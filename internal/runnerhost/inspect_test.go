@@ -3,6 +3,7 @@ package runnerhost
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"path"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,7 @@ func TestWhatUnregistersAtAStopIsFound(t *testing.T) {
 			w := newWorld(t, nil)
 			w.Files().Put(c.file, c.text, "root", 0o644)
 			w.Files().Put("/opt/bye.sh", c.script, "root", 0o755)
+			w.Enable(path.Base(c.file))
 			w.Systemd().Reload()
 			f := w.inspect()
 			if len(f.Unregisters) != 1 || !strings.HasPrefix(f.Unregisters[0], c.want) {
@@ -225,5 +227,54 @@ func TestContainersAreReadAsTheRunnersUser(t *testing.T) {
 	w.job(time.Minute)
 	if r := w.look(); !r.ContainersKnown || len(r.Containers) != 1 {
 		t.Errorf("containers = %+v (%s)", r.Containers, r.Problem)
+	}
+}
+
+// What doctor asks beyond what a host is refused for.
+func TestWhatWeakensAHostIsInspected(t *testing.T) {
+	w := newWorld(t, func(o *simhost.Options) {
+		o.ClockOff = -10 * time.Minute
+		o.SystemID = "s_0123456789ab"
+	})
+	own := w.SystemID()
+	w.Files().Put("/etc/systemd/system/gitlab-runner.service.d/90-local.conf", "[Service]\n# Restart=no\nKillMode=mixed\n TimeoutSec = 5\nNice=3\nExecStop=\n", "root", 0o644)
+	w.Systemd().Reload()
+	f := w.inspect()
+	var keys []string
+	for _, o := range f.Overrides {
+		if o.File == "/etc/systemd/system/gitlab-runner.service.d/90-local.conf" {
+			keys = append(keys, o.Key)
+		}
+	}
+	if strings.Join(keys, " ") != "ExecStop KillMode TimeoutSec" || f.KillMode != "mixed" || f.UnitUser != "fedora" {
+		t.Errorf("unit: %v of %v, %s, %s", keys, f.Overrides, f.KillMode, f.UnitUser)
+	}
+	if off := f.ClockOff; off > -9*time.Minute || off < -10*time.Minute {
+		t.Errorf("the clock is off by %s", off)
+	}
+	if f.SystemIDs[0] != own || own != "s_0123456789ab" || len(f.OwnSystemIDs) != 1 || f.OwnSystemIDs[0] == own {
+		t.Errorf("identity: %v, own %v", f.SystemIDs, f.OwnSystemIDs)
+	}
+	w.stop() // the drop-in is ours, and no override
+	if after := w.inspect(); len(after.Overrides) != len(f.Overrides) {
+		t.Errorf("overrides after a stop: %v", after.Overrides)
+	}
+}
+
+func TestAHostOfItsOwnImageHasTheSystemIDOfItsMachineID(t *testing.T) {
+	w := newWorld(t, nil)
+	if f := w.inspect(); len(f.OwnSystemIDs) != 1 || f.OwnSystemIDs[0] != w.SystemID() || f.ClockOff != 0 || len(f.SudoErr) != 0 {
+		t.Errorf("%v, %s, %q", f.OwnSystemIDs, f.ClockOff, f.SudoErr)
+	}
+}
+
+// gitlab-runner's common/system_id_state.go: the first 12 hex digits of
+// HMAC-SHA256(machine-id, "gitlab-runner"), here by
+// printf gitlab-runner | openssl dgst -sha256 -hmac c0ffee00c0ffee00c0ffee00c0ffee00.
+func TestASystemIDIsMadeAsGitLabRunnerMakesIt(t *testing.T) {
+	const wantSystemID = "s_5d7de2e06c4a"
+	w := newWorld(t, func(o *simhost.Options) { o.MachineID = "c0ffee00c0ffee00c0ffee00c0ffee00" })
+	if f := w.inspect(); w.SystemID() != wantSystemID || f.OwnSystemIDs[0] != wantSystemID {
+		t.Errorf("%s and %v, want %s", w.SystemID(), f.OwnSystemIDs, wantSystemID)
 	}
 }

@@ -36,6 +36,17 @@ func rootCommands(s fleet.HostSettings) []rootCommand {
 	}
 }
 
+// asked counts the commands that sudo is asked for.
+func asked(s fleet.HostSettings) int {
+	n := 0
+	for _, c := range rootCommands(s) {
+		if !c.optional && !c.asRunner {
+			n++
+		}
+	}
+	return n
+}
+
 // wantedCommands is the shell function that asks sudo for each of them. What the
 // runner's user does is not asked: the list of containers shows it.
 func wantedCommands(s fleet.HostSettings) string {

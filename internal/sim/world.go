@@ -44,6 +44,8 @@ type Options struct {
 	Sudoers        string           // see simhost.Options
 	// Host may change each new VM's options.
 	Host func(*simhost.Options)
+	// GitLab may change what the GitLab starts with.
+	GitLab func(*simgitlab.Config)
 }
 
 func (o Options) withDefaults() Options {
@@ -118,7 +120,11 @@ func NewWorld(o Options) (*World, error) {
 }
 
 func (w *World) startGitLab() error {
-	w.gitlab = simgitlab.New(simgitlab.Config{Now: w.o.Now, LongPoll: 50 * time.Second})
+	cfg := simgitlab.Config{Now: w.o.Now, LongPoll: 50 * time.Second}
+	if w.o.GitLab != nil {
+		w.o.GitLab(&cfg)
+	}
+	w.gitlab = simgitlab.New(cfg)
 	var lc net.ListenConfig
 	ln, err := lc.Listen(w.life, "tcp", "127.0.0.1:0")
 	if err != nil {

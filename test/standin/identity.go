@@ -11,7 +11,7 @@ import (
 )
 
 // systemID yields this host's name at GitLab: what the file beside config.toml says, or
-// else a keyed hash of the machine id, written there. A host keeps it over restarts and
+// else the keyed hash of the machine id that gitlab-runner makes, written there. A host keeps it over restarts and
 // reboots; one made anew from an image without a machine id gets a new one.
 func systemID(file, machineIDFile string) (string, error) {
 	if known, err := os.ReadFile(file); err == nil && len(known) > 0 {
@@ -24,7 +24,7 @@ func systemID(file, machineIDFile string) (string, error) {
 		return "", err
 	}
 	sum := hmac.New(sha256.New, []byte(strings.TrimSpace(string(machine))))
-	_, _ = sum.Write([]byte("standin system id"))
+	_, _ = sum.Write([]byte("gitlab-runner"))
 	id := "s_" + hex.EncodeToString(sum.Sum(nil))[:12]
 	return id, os.WriteFile(file, []byte(id), 0o600)
 }

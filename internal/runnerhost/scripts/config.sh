@@ -4,6 +4,9 @@ config_facts() {
     for id in $(config_directories | while IFS= read -r directory; do system_id "$directory" && echo; done | sort -u); do
         field system_id.found "$id"
     done
+    for file in "$root/var/lib/dbus/machine-id" "$root/etc/machine-id"; do
+        [ ! -r "$file" ] || field machine_id "$(tr -d '[:space:]' <"$file")"
+    done
     text=$(read_file "$root$config")
     if [ -z "$text" ]; then
         field config.known no

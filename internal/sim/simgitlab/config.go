@@ -40,6 +40,8 @@ type RunnerSpec struct {
 	Description string
 	// Type is instance_type, group_type or project_type. Empty: group_type.
 	Type string
+	// Projects are the paths of those that a project runner is enabled in.
+	Projects []string
 	// TokenExpiresAt is zero for a token without expiry.
 	TokenExpiresAt time.Time
 }
@@ -66,8 +68,11 @@ type User struct {
 	Token  string
 	Scopes []string
 	Role   Role
-	// Projects are the paths the user can see jobs of. Nil: all.
+	// Projects are the paths the user can see jobs of, being a Reporter there or
+	// more. Nil: all.
 	Projects []string
+	// Guest are those in which the user is a member with a lesser role.
+	Guest []string
 	// ExpiresAt is the token's expiry date; zero for none.
 	ExpiresAt time.Time
 }

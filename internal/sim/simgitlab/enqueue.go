@@ -69,11 +69,7 @@ func (s *Server) Enqueue(spec JobSpec) int64 {
 
 // enqueue adds a job with all defaults applied; the lock is held.
 func (s *Server) enqueue(spec JobSpec, retryOf int64) int64 {
-	p := s.st.projectByPath(spec.Project)
-	if p == nil {
-		p = &project{id: s.id(), path: spec.Project, createdAt: s.now()}
-		s.st.projects[p.id] = p
-	}
+	p := s.project(spec.Project)
 	id := s.id()
 	s.st.jobs[id] = &job{
 		id: id, token: jobToken(id), spec: spec, projectID: p.id, retryOf: retryOf,
@@ -81,6 +77,16 @@ func (s *Server) enqueue(spec JobSpec, retryOf int64) int64 {
 	}
 	s.wakeQueue()
 	return id
+}
+
+// project finds or makes it; the lock is held.
+func (s *Server) project(path string) *project {
+	p := s.st.projectByPath(path)
+	if p == nil {
+		p = &project{id: s.id(), path: path, createdAt: s.now()}
+		s.st.projects[p.id] = p
+	}
+	return p
 }
 
 // jobToken is unguessable enough for a fake: it only must be unique.

@@ -154,11 +154,15 @@ func (s *Server) jobBasic(st *state, base string, j *job) jobBasic {
 		Pipeline: map[string]any{"id": j.id, "iid": j.id, "project_id": j.projectID, "sha": commitSHA, "ref": "main", "status": "running", "source": "push"},
 		WebURL:   s.webURL(base, j), FailureReason: j.failureReason,
 	}
-	e.Project = &projectEntity{
+	e.Project = projectOf(p)
+	return e
+}
+
+func projectOf(p *project) *projectEntity {
+	return &projectEntity{
 		ID: p.id, Name: path.Base(p.path), NameWithNamespace: p.path,
 		Path: path.Base(p.path), PathWithNamespace: p.path, CreatedAt: p.createdAt,
 	}
-	return e
 }
 
 func (s *Server) jobFull(st *state, base string, j *job) jobFull {

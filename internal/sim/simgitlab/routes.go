@@ -30,6 +30,8 @@ func (s *Server) routes() *http.ServeMux {
 	on("GET /runners/:id", s.user(scopesRead, s.getRunner))
 	on("GET /runners/:id/managers", s.user(scopesRead, s.listManagers))
 	on("GET /runners/:id/jobs", s.user(scopesRead, s.listRunnerJobs))
+	on("GET /projects", s.user(scopesReadOnly, s.listProjects))
+	on("GET /user", s.user(scopesReadOnly, s.whoami))
 	on("GET /projects/:id/jobs/:job_id", s.user(scopesReadOnly, s.getJob))
 	on("GET /projects/:id/jobs/:job_id/trace", s.user(scopesReadOnly, s.getTrace))
 	on("POST /projects/:id/jobs/:job_id/cancel", s.user(scopesWrite, s.cancelJob))

@@ -53,6 +53,9 @@ func New(cfg Config) *Server {
 			r.Type = "group_type"
 		}
 		s.st.runners[r.ID] = &runner{spec: r, createdAt: cfg.Now()}
+		for _, path := range r.Projects {
+			s.project(path)
+		}
 	}
 	s.mux = s.routes()
 	return s

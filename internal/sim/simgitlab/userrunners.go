@@ -18,7 +18,9 @@ func (s *Server) getRunner(w http.ResponseWriter, r *http.Request, u User) {
 		noAccess(w)
 		return
 	}
-	writeJSON(w, http.StatusOK, s.runnerEntity(st, ru))
+	e := s.runnerEntity(st, ru)
+	e["projects"] = runnerProjects(st, ru, u)
+	writeJSON(w, http.StatusOK, e)
 }
 
 // listManagers is GET /runners/:id/managers: a plain array, never paginated,

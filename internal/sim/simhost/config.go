@@ -3,6 +3,7 @@ package simhost
 import (
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/sim/memfs"
@@ -17,7 +18,8 @@ type runnerConfig struct {
 
 var configLine = regexp.MustCompile(`(?m)^\s*(url|token|executor|concurrent|shutdown_timeout)\s*=\s*"?([^"\n]*?)"?\s*$`)
 
-// runnerConfig reads the file named by --config.
+// runnerConfig reads the file named by --config. Of several [[runners]] entries
+// the simulated runner serves the first; a real one serves all.
 func (h *Host) runnerConfig(argv []string) runnerConfig {
 	file := h.o.ConfigPath
 	for i, a := range argv {
@@ -27,6 +29,9 @@ func (h *Host) runnerConfig(argv []string) runnerConfig {
 	}
 	text, _ := h.files.ReadFile(file, memfs.Root) // no file: no runner, concurrent 0
 	c := runnerConfig{executor: "custom"}
+	if parts := strings.SplitN(string(text), "[[runners]]", 3); len(parts) == 3 {
+		text = []byte(parts[0] + parts[1])
+	}
 	for _, m := range configLine.FindAllStringSubmatch(string(text), -1) {
 		switch m[1] {
 		case "url":

@@ -1,8 +1,10 @@
 package simhost
 
 import (
+	"bytes"
 	"context"
 	"crypto/ed25519"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +12,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 
@@ -89,9 +92,19 @@ func (h *Host) install() {
 		unit = fedoraUnit(o)
 	}
 	f.Put(o.UnitPath, unit, memfs.Root, 0o644)
+	h.Enable(o.Unit)
 	_ = f.Mkdir(path.Dir(o.ConfigPath), memfs.Root, 0o755, true)
 	_ = f.Chown(path.Dir(o.ConfigPath), o.RunnerUser)
 	f.Put(o.ConfigPath, configText(o), o.RunnerUser, 0o600)
+	if o.SystemID != "" {
+		f.Put(h.systemIDPath(), o.SystemID, o.RunnerUser, 0o600)
+	}
+}
+
+// Enable lets multi-user.target want a unit. The entry is a link on a real host.
+func (h *Host) Enable(unit string) {
+	_ = h.files.Mkdir("/etc/systemd/system/multi-user.target.wants", memfs.Root, 0o755, true)
+	h.files.Put("/etc/systemd/system/multi-user.target.wants/"+unit, "", memfs.Root, 0o644)
 }
 
 func fedoraUnit(o Options) string {
@@ -125,23 +138,25 @@ shutdown_timeout = 0
   id = 4711
   token = %q
   token_obtained_at = 2026-01-01T00:00:00Z
-  token_expires_at = 0001-01-01T00:00:00Z
+  token_expires_at = %s
   executor = %q
-`, o.Concurrent, o.Name, o.GitLabURL, o.Token, o.Executor)
+`, o.Concurrent, o.Name, o.GitLabURL, o.Token, o.TokenExpiresAt.UTC().Format(time.RFC3339), o.Executor)
 }
 
 // systemIDPath is the file beside config.toml.
 func (h *Host) systemIDPath() string { return path.Join(path.Dir(h.o.ConfigPath), ".runner_system_id") }
 
 // SystemID is what the runner calls itself: "s_" and 12 hex digits made of the
-// machine id, so that a reboot changes nothing and a new machine has a new one.
+// machine id as gitlab-runner makes them (its common/system_id_state.go), so
+// that a reboot changes nothing and a new machine has a new one.
 func (h *Host) SystemID() string {
 	if text, err := h.files.ReadFile(h.systemIDPath(), memfs.Root); err == nil {
 		return strings.TrimSpace(string(text))
 	}
 	id, _ := h.files.ReadFile("/etc/machine-id", memfs.Root) // install has put it there
-	sum := sha256.Sum256(id)
-	return "s_" + hex.EncodeToString(sum[:6])
+	mac := hmac.New(sha256.New, bytes.TrimSpace(id))
+	mac.Write([]byte("gitlab-runner"))
+	return "s_" + hex.EncodeToString(mac.Sum(nil))[:12]
 }
 
 // Address is where its SSH server listens: host:port, for its whole life.

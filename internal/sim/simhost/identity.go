@@ -56,7 +56,7 @@ func uname(_ context.Context, c *call) int {
 }
 
 func date(_ context.Context, c *call) int {
-	now := c.h.o.Clock.Now()
+	now := c.h.o.Clock.Now().Add(c.h.o.ClockOff)
 	if len(c.args) > 0 && strings.HasPrefix(c.args[0], "+%s") {
 		fmt.Fprintln(c.out, now.Unix())
 		return 0

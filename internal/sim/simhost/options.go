@@ -28,13 +28,20 @@ type Options struct {
 	UnitPath   string // where the unit lies; default /etc/systemd/system/UNIT
 	ConfigPath string // default /etc/gitlab-runner/config.toml
 
-	GitLabURL  string
-	Token      string
-	Concurrent int    // default 1
-	UnitText   string // the whole unit file; empty: as on Fedora
-	RestartSec string // of the default unit file; default 5
-	MachineID  string // default: a new one
-	Executor   string // custom (default) or shell
+	GitLabURL string
+	Token     string
+	// TokenExpiresAt stands in config.toml; zero = never, which gitlab-runner
+	// writes as year 1.
+	TokenExpiresAt time.Time
+	Concurrent     int    // default 1
+	UnitText       string // the whole unit file; empty: as on Fedora
+	RestartSec     string // of the default unit file; default 5
+	SystemID       string // that the image has baked into its .runner_system_id; default: none
+	MachineID      string // default: a new one
+	Executor       string // custom (default) or shell
+	// ClockOff is how far its clock is ahead of the world's. It is seen by who
+	// asks the host for the time, and in the ages of containers not at all.
+	ClockOff time.Duration
 
 	Timing     simrunner.Timing // zero: as measured
 	Hold       func() bool      // see simrunner.Options; may be nil

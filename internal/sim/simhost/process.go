@@ -163,15 +163,15 @@ func isRunner(argv []string) bool {
 
 // runnerInside yields the runner's argv out of `sh -c "gitlab-runner run …"`.
 func runnerInside(argv []string) []string {
-	i := slices.IndexFunc(argv, func(a string) bool { return strings.HasSuffix(strings.Trim(a, `"'`), "gitlab-runner") })
-	if i < 1 || !slices.Contains(argv[i:], "run") && !slices.Contains(argv[i:], `run"`) {
+	i := slices.Index(argv, "-c")
+	if i < 1 || i+1 >= len(argv) {
 		return nil
 	}
-	out := make([]string, 0, len(argv)-i)
-	for _, a := range argv[i:] {
-		out = append(out, strings.Trim(a, `"'`))
+	inner := strings.Fields(argv[i+1])
+	if len(inner) == 0 || !isRunner(inner) {
+		return nil
 	}
-	return out
+	return inner
 }
 
 // runner starts a gitlab-runner for p.

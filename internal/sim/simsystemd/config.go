@@ -141,9 +141,27 @@ func (c *config) stopLimit(def time.Duration) time.Duration {
 	return span(c.get("TimeoutStopSec", ""), def)
 }
 
-// argv splits a command line; a leading "-", "@" or "+" is dropped.
+// argv splits a command line at blanks outside of quotes; a leading "-", "@" or
+// "+" is dropped.
 func argv(line string) []string {
-	return strings.Fields(strings.TrimLeft(line, "-@+!:"))
+	var words []string
+	word, open, inside := "", rune(0), false
+	for _, r := range strings.TrimLeft(line, "-@+!:") + " " {
+		switch {
+		case open == 0 && (r == '"' || r == '\''):
+			open, inside = r, true
+		case r == open && open != 0:
+			open = 0
+		case open == 0 && (r == ' ' || r == '\t'):
+			if inside || word != "" {
+				words = append(words, word)
+			}
+			word, inside = "", false
+		default:
+			word += string(r)
+		}
+	}
+	return words
 }
 
 // span reads systemd's time spans: "45s", "1min 30s", "infinity", "120".

@@ -2,6 +2,7 @@ package simsystemd
 
 import (
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ func (m *Manager) Show(name string) []Property {
 	defer m.mu.Unlock()
 	u := m.unit(name)
 	c := u.config
-	loadState, unitFile := "loaded", "enabled"
+	loadState, unitFile := "loaded", m.unitFileState(name)
 	if c == nil {
 		c = &config{}
 		loadState, unitFile = "not-found", ""
@@ -65,6 +66,32 @@ func (m *Manager) Show(name string) []Property {
 		Property{"NeedDaemonReload", yesNo(m.stale(u))},
 		Property{"Job", jobID},
 	)
+}
+
+// unitFileState is whether a target wants the unit. One without [Install] can
+// not be enabled.
+func (m *Manager) unitFileState(name string) string {
+	for _, dir := range unitDirs {
+		targets, _ := m.o.Files.ReadDir(dir, "root") // a missing directory wants nothing
+		for _, t := range targets {
+			if !strings.HasSuffix(t.Name(), ".wants") {
+				continue
+			}
+			wanted, _ := m.o.Files.ReadDir(path.Join(dir, t.Name()), "root")
+			if slices.ContainsFunc(wanted, func(e fs.DirEntry) bool { return e.Name() == name }) {
+				return "enabled"
+			}
+		}
+	}
+	for _, dir := range unitDirs {
+		if text, err := m.o.Files.ReadFile(path.Join(dir, name), "root"); err == nil {
+			if strings.Contains(string(text), "[Install]") {
+				return "disabled"
+			}
+			return "static"
+		}
+	}
+	return ""
 }
 
 // stale says whether the files differ from what is loaded. Lock held.
