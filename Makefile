@@ -13,7 +13,7 @@ VERSION ?= dev
 IMAGE   ?= localhost/sluice
 RELEASE := CGO_ENABLED=0 GOOS=linux $(GO) build $(VCS) -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-.PHONY: build dist image demo test test-fast race product lint vet shell sudoers generate in-step \
+.PHONY: build dist image demo test test-fast race product sim lint vet shell sudoers generate in-step \
 	alerts bench component fuzz ship e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
@@ -41,6 +41,10 @@ race: ## go test -race ./... (8 min)
 
 product: ## whole: the drain's table over its cross product, every crash point (4 min)
 	@.ci/go-test product -count=1 -timeout 15m -run 'CrossProduct|AnyInstant|AnyPoint|LostAnswer' ./internal/fleet ./internal/engine ./test/chaos
+
+N ?= 20000
+sim: ## $$N simulated worlds over the engine's own steps; prints worlds/s, and of a failure seed and story (2 min)
+	@SLUICE_WORLDS=$(N) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
 
 lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 	$(LINT) run --allow-parallel-runners ./...

@@ -31,6 +31,9 @@ func (w *work) snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	case seen && s.Host.Unit.Stopped() && w.op.Kind.Deletes():
 		w.together(func() { w.lookAtGitLab(ctx, s) }, func() { w.lookAhead(ctx) })
 	default:
+		if w.op.Old.BootID == "" {
+			w.lookAtProvider(ctx, s) // nobody has looked at the host yet: is it the instance's?
+		}
 		w.lookAtGitLab(ctx, s)
 	}
 	s.Now = w.now()

@@ -95,11 +95,14 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	}
 	age := r.now().Sub(s.ExitAt)
 	for _, job := range suspects {
-		again := (s.NoExit || s.later(reading, job)) && fate != vmGone
-		if s.young(reading, job) || again && fate == vmInWork {
+		if s.young(reading, job) {
 			continue // a later look tells
 		}
-		if err := r.report(ctx, &s, job, again); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
+		runner := fate
+		if !s.NoExit && !s.later(reading, job) {
+			runner = vmGone // whatever the VM does, the runner that had it is gone
+		}
+		if err := r.report(ctx, &s, job, runner); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
 			s.Known = append(s.Known, job.ID)
 			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
 		} else if err != nil {
@@ -213,7 +216,7 @@ func (r *errand) fate(ctx context.Context, s *watchState, vm *fleet.VM) (vmFate,
 	switch ended := op.Phase.Finished(); {
 	case serves && ended:
 		return vmStays, nil
-	case !ended && (serves || op.Kind.Creates()):
+	case !ended && (serves || op.Create.New.Instance != ""):
 		return vmInWork, nil
 	default:
 		return vmGone, nil
@@ -237,9 +240,9 @@ func (s *watchState) advice() string {
 }
 
 // report says once what became of a job: an orphan never reached its runner
-// (empty trace, no container seen); any other was cut. again = unless it reached
-// a runner that was started again.
-func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, again bool) error {
+// (empty trace, no container seen); any other was cut if its runner is gone. Of
+// one that may run still, a later look tells.
+func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, fate vmFate) error {
 	if slices.Contains(s.Known, job.ID) {
 		return nil
 	}
@@ -247,13 +250,17 @@ func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, again
 	if err != nil {
 		return err
 	}
+	orphan := empty && !slices.Contains(s.JobsSeen, job.ID)
+	if !orphan && fate == vmInWork {
+		return nil
+	}
 	s.Known = append(s.Known, job.ID)
-	if empty && !slices.Contains(s.JobsSeen, job.ID) {
+	if orphan {
 		r.Observer.JobsOrphaned(r.c.Fleet, 1)
 		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
 		return nil
 	}
-	if again {
+	if fate == vmStays {
 		r.fact(fleet.FactNote, "%s goes on on %s, whose runner was started again or never seen to end", job, r.c.Ref())
 		return nil
 	}

@@ -64,7 +64,7 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 		return w.restoreWaits("the host's answer is incomplete", time.Second)
 	case r.DropIn.Present && r.DropIn.Owner != w.Owner && !w.op.Request.TakeOver:
 		return w.foreignDropIn(r.DropIn)
-	case w.op.WasDown && w.op.Kind != fleet.KindUndrain:
+	case !w.mustRun():
 		return w.leaveDown(ctx, r)
 	case state == "active" && r.Unit.MainPID != 0 && !r.DropIn.Present && w.outnumbered():
 		return w.restored(ctx, r)
@@ -147,8 +147,15 @@ func (w *work) release(ctx context.Context, r *fleet.HostReading) (outcome, erro
 	if err != nil {
 		return outcome{}, err
 	}
+	if w.mustRun() && after.Unit.ActiveState != "active" {
+		return w.restoreWaits("the runner has ended again: the unit is "+word(after.Unit.ActiveState), 300*time.Millisecond)
+	}
 	return w.restored(ctx, after)
 }
+
+// mustRun says whether the way back ends with a runner: always for an undrain,
+// else if preflight found one.
+func (w *work) mustRun() bool { return !w.op.WasDown || w.op.Kind == fleet.KindUndrain }
 
 // restored ends the operation the way that was decided before.
 func (w *work) restored(ctx context.Context, r *fleet.HostReading) (outcome, error) {

@@ -49,6 +49,9 @@ func (h hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts, 
 		Reading: *h.reading(t, vm), UnitLoaded: true, ConfigKnown: true, SystemIDs: []string{vm.SystemID},
 		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-"}},
 	}
+	if vm.Unregisters {
+		f.Unregisters = []string{"remove-registration.service"}
+	}
 	if vm.Never {
 		f.SystemIDs, f.Reading.Subject.SystemID = nil, ""
 	}

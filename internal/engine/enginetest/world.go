@@ -52,6 +52,7 @@ type VM struct {
 	Born, Ready              time.Time
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
+	Unregisters              bool      // a unit of the host unregisters the token at shutdown
 	Never                    bool      // no runner ever started: no system_id, no manager
 	Unit                     fleet.UnitState
 	DropIn                   fleet.DropIn
