@@ -32,7 +32,7 @@ func sabotages() []sabotage {
 		{
 			"a unit on its way down is down", "internal/fleet/evidence.go",
 			`return (u.ActiveState == "inactive" || u.ActiveState == "failed") && u.MainPID == 0`,
-			`return u.ActiveState == "inactive" || u.ActiveState == "failed" || u.ActiveState == "deactivating"`, "cut",
+			`return u.ActiveState == "inactive" || u.ActiveState == "failed" || u.ActiveState == "deactivating"`, "cut|proof|accounts",
 		},
 		{
 			"the delete goes by name", "internal/engine/deleting.go",
