@@ -101,10 +101,14 @@ func foreign(t *testing.T, stream []byte) (list []string) {
 	return list
 }
 
+func withData(list []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(data string) bool { return data == "" })
+}
+
 func FuzzStream(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "retry: 1000\n\nid: 1\ndata: {\"id\":1}\n\n:\n\n", "data: a\r\ndata: b\r\n\r\n", "\ufeffdata\r\r",
-		"data:x\n\ndata:y", "data: \x00\xff\n\n", ":" + strings.Repeat("x", 4096) + "\n\n",
+		"data:x\n\ndata:y", "id:\n\n", "data: \x00\xff\n\n", ":" + strings.Repeat("x", 4096) + "\n\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -119,7 +123,9 @@ func FuzzStream(f *testing.F) {
 		if want := plain(string(stream)); !slices.Equal(got, want) {
 			t.Errorf("%q: read %q, want %q", stream, got, want)
 		}
-		if theirs := foreign(t, stream); !slices.Equal(got, theirs) {
+		// go-sse yields an event without data for an id alone; the standard does not
+		// dispatch it (WHATWG HTML, 9.2.6).
+		if theirs := foreign(t, stream); !slices.Equal(withData(got), withData(theirs)) {
 			t.Errorf("%q: read %q, go-sse reads %q", stream, got, theirs)
 		}
 		if slow, _ := all(iotest.OneByteReader(bytes.NewReader(stream))); !slices.Equal(slow, got) {
