@@ -224,7 +224,8 @@ func (s *scene) mustHaveSucceeded(id int64) simgitlab.JobRecord {
 		s.t.Fatal(err)
 	}
 	if j.Verdict != simgitlab.VerdictSucceeded || !j.ScriptEnded || !j.AfterScriptEnded {
-		s.t.Errorf("job %d ended as %+v", id, j)
+		trace, err := s.GitLab.Trace(s.ctx, j)
+		s.t.Errorf("job %d ended as %+v\n%s%v", id, j, trace, err)
 	}
 	return j
 }
