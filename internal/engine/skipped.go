@@ -36,9 +36,10 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 }
 
 // recordSkipped records the jobs that a skipped drain is about to end, by
-// GitLab's word or else by the containers, before anything is done to them.
+// GitLab's word or else by the containers, before anything is done to them: before
+// intake is stopped, and again after that, for the one that came meanwhile.
 func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
-	if w.op.Drain.Verdict != fleet.VerdictSkipped || len(w.op.CutJobs) > 0 {
+	if w.op.Drain.Verdict != fleet.VerdictSkipped {
 		return
 	}
 	var jobs []fleet.Job
