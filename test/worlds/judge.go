@@ -63,6 +63,10 @@ func (w *World) judgeDelete(m *machine, o engine.DeleteOrder, called time.Durati
 	waived := w.waived(op, stray, m, o.Operation)
 	if m.trait == Unregisters {
 		w.ledger.tokenDead = o.Operation
+	}
+	// Under a waiver a host that never answered cannot be asked what its shutdown
+	// does (docs/what-sluice-cannot-promise.md).
+	if m.trait == Unregisters && !(waived && m.heard < w.ledger.checked[op.ID]) {
 		w.violation("token", "%s is deleted for %s; its shutdown unregisters the fleet's token", m, op.ID)
 	}
 	if waived || m.reopened(o.Operation, called) {
