@@ -132,6 +132,9 @@ func inherit(to *fleet.Operation, from fleet.Operation) {
 	if to.Kind == fleet.KindUndrain {
 		to.Drain.StoppedAt = from.Drain.StoppedAt
 	}
+	if to.Drain.InheritedStop = from.Drain.InheritedStop; to.Drain.InheritedStop.IsZero() {
+		to.Drain.InheritedStop = from.Drain.StoppedAt
+	}
 }
 
 // supersede ends an operation in favour of another that takes over its VM as

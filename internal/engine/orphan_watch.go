@@ -44,12 +44,13 @@ type watchState struct {
 // watchOrphans adds the watch to a drain that has ended. A VM that no runner
 // ran on, or whose runner is unknown to GitLab, has none.
 func (w *work) watchOrphans() {
-	if w.f.GitLab == nil || w.op.Old.SystemID == "" || w.op.Drain.StoppedAt.IsZero() {
+	stop := first(w.op.Drain.StoppedAt, w.op.Drain.InheritedStop)
+	if w.f.GitLab == nil || w.op.Old.SystemID == "" || stop.IsZero() {
 		return
 	}
 	state := watchState{
-		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, w.op.Drain.StoppedAt),
-		StopSeen: w.op.Drain.StoppedAt,
+		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, stop),
+		StopSeen: stop,
 		ExitAt:   first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 		Said: w.said(fleet.SourceGitLab),
 	}

@@ -111,9 +111,10 @@ const (
 
 // DrainState is what a drain has learnt.
 type DrainState struct {
-	OrderedAt        time.Time    `json:"ordered_at,omitzero"` // just before the first stop order was given
-	StoppedAt        time.Time    `json:"stopped_at,omitzero"` // intake stopped, first time; the cap counts from here
-	Deadline         time.Time    `json:"deadline,omitzero"`   // absolute; read anew at each look
+	OrderedAt        time.Time    `json:"ordered_at,omitzero"`     // just before the first stop order was given
+	StoppedAt        time.Time    `json:"stopped_at,omitzero"`     // intake stopped, first time; the cap counts from here
+	InheritedStop    time.Time    `json:"inherited_stop,omitzero"` // when the intake of an operation that this one superseded was stopped
+	Deadline         time.Time    `json:"deadline,omitzero"`       // absolute; read anew at each look
 	HardCap          time.Time    `json:"hard_cap,omitzero"`
 	UnreachableSince time.Time    `json:"unreachable_since,omitzero"`
 	ExitSeenAt       time.Time    `json:"exit_seen_at,omitzero"` // process first seen gone
