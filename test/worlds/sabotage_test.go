@@ -50,10 +50,6 @@ func sabotages() []sabotage {
 			"d.Deadline = w.op.CreatedAt.Add(w.op.Request.Policy.Cap)", "cut",
 		},
 		{
-			"nothing settles after the exit", "internal/fleet/policy.go",
-			"ResultGrace = 10 * time.Second", "ResultGrace = 0 * time.Second", "accounts",
-		},
-		{
 			"the orphan watch looks no further than the exit", "internal/engine/orphan_watch.go",
 			"\tfrom, to := s.StopAt.Add(offset-windowBefore), end.Add(offset)",
 			"\tfrom, to := s.ExitAt.Add(offset), end.Add(offset)", "accounts",
