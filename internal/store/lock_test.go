@@ -32,12 +32,13 @@ func TestMain(m *testing.M) {
 }
 
 func holdLock(path string) {
-	_, err := store.LockEngine(path, store.Holder{PID: os.Getpid(), Command: "sluice recreate", Operation: "op-1", Since: time.Now()})
+	lock, err := store.LockEngine(path, store.Holder{PID: os.Getpid(), Command: "sluice recreate", Operation: "op-1", Since: time.Now()})
 	if err != nil {
 		panic(err)
 	}
 	_, _ = os.Stdout.WriteString("locked\n")
-	select {}
+	<-time.After(time.Hour) // until it is killed; a select of nothing is a deadlock where there is no cgo
+	_ = lock.Close()
 }
 
 func TestASecondEngineIsRefusedByNameUntilTheFirstEnds(t *testing.T) {
