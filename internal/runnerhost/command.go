@@ -73,7 +73,7 @@ func closed(c chan struct{}) bool {
 // session runs one command to its end. It hangs on a dead peer until the
 // connection is closed.
 func (l *link) session(command, script string) (output, error) {
-	s, err := l.client.NewSession()
+	s, err := l.open()
 	if err != nil {
 		return output{}, lost(err)
 	}
@@ -105,6 +105,23 @@ func (l *link) session(command, script string) (output, error) {
 		return out, errNoExit
 	}
 	return out, nil
+}
+
+// open opens a session. sshd gives the place of one that has ended back only when
+// it has reaped its process: a refusal may come a moment too early.
+func (l *link) open() (*ssh.Session, error) {
+	const tries, pause = 20, 50 * time.Millisecond
+	for n := 1; ; n++ {
+		s, err := l.client.NewSession()
+		if _, refused := errors.AsType[*ssh.OpenChannelError](err); !refused || n == tries {
+			return s, err
+		}
+		select {
+		case <-l.done:
+			return nil, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // lost is a session that did not come about.
