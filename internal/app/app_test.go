@@ -84,6 +84,23 @@ func open(t *testing.T, o Options) *App {
 	return a
 }
 
+// listening runs a server until the test's end, and yields its address on TCP.
+func listening(t *testing.T, c *config.Config, fleets map[string]*engine.Fleet) string {
+	t.Helper()
+	log := &output{}
+	a := open(t, Options{Config: c, Role: RoleServe, Command: "sluice serve", Version: "test", Log: log, Fleets: fleets})
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- a.Serve(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			t.Errorf("the server ended with: %v", err)
+		}
+	})
+	return log.await(t, `msg=listening address=(\S+)`)
+}
+
 func TestTheServerAnswersOnItsSocketAndWithATokenOnTCP(t *testing.T) {
 	c, fleets := settings(t)
 	log := &output{}

@@ -23,18 +23,7 @@ import (
 // docs/threats.md: 32 KiB of headers.
 func TestMoreThan32KiBOfHeadersAreRefused(t *testing.T) {
 	c, fleets := settings(t)
-	log := &output{}
-	a := open(t, Options{Config: c, Role: RoleServe, Command: "sluice serve", Version: "test", Log: log, Fleets: fleets})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- a.Serve(ctx) }()
-	defer func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("the end: %v", err)
-		}
-	}()
-	address := log.await(t, `msg=listening address=(\S+)`)
+	address := listening(t, c, fleets)
 	// net/http allows 4 KiB beyond the limit (http.Server.MaxHeaderBytes).
 	for size, want := range map[int]int{30 << 10: http.StatusOK, 37 << 10: http.StatusRequestHeaderFieldsTooLarge} {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"context"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -31,18 +30,7 @@ func hooked(t *testing.T, c *config.Config) {
 func TestAWebhookIsTakenAndListed(t *testing.T) {
 	c, fleets := settings(t)
 	hooked(t, c)
-	log := &output{}
-	a := open(t, Options{Config: c, Role: RoleServe, Command: "sluice serve", Version: "test", Log: log, Fleets: fleets})
-	ctx, stop := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- a.Serve(ctx) }()
-	defer func() {
-		stop()
-		if err := <-done; err != nil {
-			t.Errorf("the server ended with: %v", err)
-		}
-	}()
-	address := "http://" + log.await(t, `msg=listening address=(\S+)`)
+	address := "http://" + listening(t, c, fleets)
 
 	const body = `{"object_kind":"push","project_id":42,"ref":"refs/heads/topic","after":"5f1d0c8e7a3b49d2a6c4e0f1b2d3948576a1c0de"}`
 	for token, want := range map[string]int{hookToken: http.StatusOK, "wrong": http.StatusUnauthorized} {
