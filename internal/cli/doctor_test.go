@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -193,6 +194,23 @@ func plants() map[string]plant {
 			},
 			want: []string{"vm-missing runner-02"},
 		},
+		"a VM at the provider that the configuration does not name": {
+			fault: func(t *testing.T, w *sim.World) {
+				if _, err := w.Cloud().Appear("runner-03", nil); err != nil {
+					t.Fatal(err)
+				}
+				awaitManagers(t, w, 3)
+			},
+			want: []string{"manager-without-vm", "vm-not-configured"},
+		},
+		"an identity that may not create VMs": {
+			config: replacer("prepare: [toycloud]", `prepare: [sh, -c, "echo compute.instances.create is missing >&2; exit 9"]`),
+			want:   []string{"create-forbidden"},
+		},
+		"an image that is gone": {
+			config: replacer("prepare: [toycloud]", `prepare: [sh, -c, "echo there is no image runner-9 >&2; exit 8"]`),
+			want:   []string{"image-missing"},
+		},
 		"a clock ten minutes off": {
 			host: func(o *simhost.Options) { o.ClockOff = -10 * time.Minute },
 			want: []string{"clock-off runner-02"},
@@ -252,21 +270,26 @@ func (p plant) everywhere() bool { return p.config != nil || p.managers == 1 && 
 // await waits until the runners have joined.
 func (p plant) await(t *testing.T, w *sim.World) {
 	t.Helper()
-	instance, err := gitlab.New(gitlab.Config{URL: w.URL(), Token: simgitlab.DefaultWriteToken, Now: time.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	entry, want := instance.Entry(simgitlab.DefaultRunnerID), p.managers
-	if want == 0 {
-		want = 2
-	}
-	soon(t, "the hosts, their runners and managers", func() bool {
+	soon(t, "the hosts and their runners", func() bool {
 		for _, vm := range w.Spec().VMs {
 			if h := w.Host(vm); h == nil || !h.Up() || !active(h, runnerUnit) {
 				return false
 			}
 		}
-		managers, _, err := entry.Managers(t.Context())
+		return true
+	})
+	awaitManagers(t, w, cmp.Or(p.managers, 2))
+}
+
+// awaitManagers waits until GitLab knows that many.
+func awaitManagers(t *testing.T, w *sim.World, want int) {
+	t.Helper()
+	instance, err := gitlab.New(gitlab.Config{URL: w.URL(), Token: simgitlab.DefaultWriteToken, Now: time.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	soon(t, "the managers", func() bool {
+		managers, _, err := instance.Entry(simgitlab.DefaultRunnerID).Managers(t.Context())
 		return err == nil && len(managers) == want
 	})
 }

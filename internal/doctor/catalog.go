@@ -31,6 +31,13 @@ const (
 	CodeVMAmbiguous    Code = "vm-ambiguous"
 	CodeVMOff          Code = "vm-off"
 	CodeVMNoAddress    Code = "vm-without-address"
+	CodeVMExtra        Code = "vm-not-configured"
+
+	CodeCreateForbidden Code = "create-forbidden"
+	CodeImageMissing    Code = "image-missing"
+	CodeCreateInvalid   Code = "create-invalid"
+	CodeNoRoom          Code = "no-room"
+	CodeCreateUnknown   Code = "create-unknown"
 
 	CodeHostKeysOff     Code = "host-keys-off"
 	CodeHostKeyWrong    Code = "host-key-wrong"
@@ -43,6 +50,7 @@ const (
 	CodeEntriesMixed   Code = "runner-entries-mixed"
 	CodePodmanAsRoot   Code = "podman-as-root"
 	CodeClockOff       Code = "clock-off"
+	CodeSystemdOld     Code = "systemd-too-old"
 	CodeSystemIDShared Code = "system-id-shared"
 	CodeSystemIDBaked  Code = "system-id-baked"
 
@@ -73,6 +81,7 @@ type Kind struct {
 const (
 	blind     = "GitLab's word stays unknown, and drains end undecided at the cap"
 	refused   = "operations on it are refused before anything is stopped"
+	unborn    = "a recreate or create is refused before anything is stopped"
 	lost      = "events are lost; triggers do not fire"
 	noManager = "managers of deleted VMs are not removed"
 )

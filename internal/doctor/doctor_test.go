@@ -45,6 +45,35 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 			func(w *ward) { w.listErr = fleet.Errorf(fleet.CodeUnavailable, "list hangs").WithHint("see its log") }, SeverityError, "", "provider",
 			"list hangs", "see its log",
 		},
+		"an instance too many": {
+			func(w *ward) {
+				w.instances = append(w.instances, fleet.Instance{ID: "i-9", VM: "c", Presence: fleet.PresenceRunning})
+			}, SeverityWarning, "", "provider", `instance i-9 of a VM "c"`, "add it to vms",
+		},
+		"no right to create": {
+			func(w *ward) {
+				w.prepare = fleet.Errorf(fleet.CodeForbidden, "gcp/a: compute.instances.create is missing").WithHint("grant it")
+			}, SeverityError, "", "provider", "compute.instances.create is missing", "grant it",
+		},
+		"no image": {
+			func(w *ward) { w.prepare = fleet.Errorf(fleet.CodeImageMissing, "there is no image runner-9") }, SeverityError, "", "provider",
+			"there is no image runner-9", "build the image",
+		},
+		"no template": {
+			func(w *ward) { w.prepare = fleet.Errorf(fleet.CodeInvalid, "the template has no network") }, SeverityError, "", "provider",
+			"the template has no network", "the finding says",
+		},
+		"no quota": {
+			func(w *ward) { w.prepare = fleet.Errorf(fleet.CodeQuota, "the quota CPUS is used up") }, SeverityWarning, "", "provider",
+			"the quota CPUS is used up", "raise the quota",
+		},
+		"a provider that says nothing of creating": {
+			func(w *ward) { w.prepare = fleet.Errorf(fleet.CodeUnavailable, "prepare hangs") }, SeverityWarning, "", "provider",
+			"prepare hangs", "try again",
+		},
+		"an old systemd": {
+			func(w *ward) { w.facts["a"].Systemd = "systemd 239 (239-82.el8)" }, SeverityWarning, "a", "units", "systemd 239 is older than 246", "newer systemd",
+		},
 		"out of reach": {
 			func(w *ward) {
 				w.inspect["a"] = fleet.Errorf(fleet.CodeUnavailable, "gcp/a: connection refused").WithHint("is sshd up?")

@@ -26,6 +26,7 @@ type ward struct {
 	spec      fleet.Spec
 	instances []fleet.Instance
 	listErr   error
+	prepare   error
 	facts     map[string]*fleet.HostFacts
 	inspect   map[string]error
 	managers  []fleet.Manager
@@ -64,6 +65,10 @@ func newWard() *ward {
 }
 
 func (w *ward) List(context.Context) ([]fleet.Instance, error) { return w.instances, w.listErr }
+
+func (w *ward) Prepare(context.Context, string, string) (fleet.Prepared, error) {
+	return fleet.Prepared{}, w.prepare
+}
 
 func (w *ward) Inspect(_ context.Context, t engine.Target) (*fleet.HostFacts, error) {
 	return w.facts[t.VM], w.inspect[t.VM]

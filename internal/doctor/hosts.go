@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,17 +16,11 @@ func (e *examination) hosts(ctx context.Context) {
 	if e.patient.AnyHostKey {
 		e.found(CodeHostKeysOff, "", "host.host_keys is off: any host key is taken")
 	}
-	listing, cancel := context.WithTimeout(ctx, readLimit)
-	list, err := e.patient.Machines.List(listing)
-	cancel()
-	if err != nil {
-		e.add(failure(CodeProviderUnread, "", err))
+	byVM := e.instances(ctx)
+	if byVM == nil {
 		return
 	}
-	byVM := map[string][]fleet.Instance{}
-	for _, m := range list {
-		byVM[m.VM] = append(byVM[m.VM], m)
-	}
+	e.creatable(ctx)
 	var group errgroup.Group
 	group.SetLimit(sideBySide)
 	for _, vm := range e.vms {
@@ -36,25 +29,6 @@ func (e *examination) hosts(ctx context.Context) {
 		}
 	}
 	_ = group.Wait() // its functions add findings and do not err
-}
-
-// instance yields the VM's running instance, or nil and a finding.
-func (e *examination) instance(vm string, list []fleet.Instance) *fleet.Instance {
-	switch {
-	case len(list) == 0:
-		f := finding(CodeVMMissing, vm, "the provider knows no VM of this name")
-		f.Mend = fmt.Sprintf("sluice create %s/%s", e.spec.Name, vm)
-		e.add(f)
-	case len(list) > 1:
-		e.found(CodeVMAmbiguous, vm, fmt.Sprintf("the provider has %d instances of this name: %s and %s", len(list), list[0].ID, list[1].ID))
-	case list[0].Presence != fleet.PresenceRunning:
-		e.found(CodeVMOff, vm, fmt.Sprintf("instance %s is %s", list[0].ID, list[0].Presence))
-	case list[0].Address == "":
-		e.found(CodeVMNoAddress, vm, fmt.Sprintf("instance %s has no address", list[0].ID))
-	default:
-		return &list[0]
-	}
-	return nil
 }
 
 func (e *examination) host(ctx context.Context, m *fleet.Instance) {

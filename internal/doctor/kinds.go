@@ -89,6 +89,30 @@ var providerKinds = []Kind{
 		CodeVMNoAddress, "reach", SeverityError, "the VM's instance has no address",
 		"it cannot be reached to stop its intake", "see that the provider reports one",
 	},
+	{
+		CodeVMExtra, "provider", SeverityWarning, "the provider has an instance of the fleet that the configuration does not name",
+		"if it runs a runner, it takes the fleet's jobs, and nobody drains or renews it", "add it to vms, or drain it and delete it at the provider",
+	},
+	{
+		CodeCreateForbidden, "provider", SeverityError, "the provider does not permit to create a VM of the fleet",
+		unborn, "give the controller's identity the right that the finding names",
+	},
+	{
+		CodeImageMissing, "provider", SeverityError, "the fleet's image is not there",
+		unborn + ", unless it names another image", "build the image, or name one that is there in the provider's settings",
+	},
+	{
+		CodeCreateInvalid, "provider", SeverityError, "the provider refuses the fleet's template or its names",
+		unborn, "the finding says what the provider refuses",
+	},
+	{
+		CodeNoRoom, "provider", SeverityWarning, "the provider has no quota or no capacity for another VM of the fleet",
+		"a recreate may wait for room between its delete and its create", "raise the quota, or name fallbacks",
+	},
+	{
+		CodeCreateUnknown, "provider", SeverityWarning, "the provider could not be asked whether a VM of the fleet can be created",
+		"a missing right or template shows only when an operation is asked for", "see what the provider answered, and try again",
+	},
 }
 
 const unreached = "its intake cannot be stopped: an operation waits for it and then fails"
@@ -174,6 +198,10 @@ var hostKinds = []Kind{
 	{
 		CodeClockOff, "units", SeverityWarning, "the host's clock is off by more than a minute",
 		"certificates and tokens may be refused, and the ages of containers and the times in its log are wrong", "let it follow an NTP server: timedatectl set-ntp true",
+	},
+	{
+		CodeSystemdOld, "units", SeverityWarning, "the host's systemd is older than 246, which first knew TimeoutStopFailureMode=",
+		"Sluice was never run with one: what its drain sets may not take effect, and is read back before a stop", "use an image with a newer systemd",
 	},
 }
 

@@ -16,6 +16,9 @@ const (
 	dropIn = "zz-sluice-drain.conf"
 	// clockSlack is what a clock may be off before it is worth a word.
 	clockSlack = time.Minute
+	// systemdWanted knows every setting of the drain's drop-in (systemd's NEWS
+	// for 246).
+	systemdWanted = 246
 )
 
 // weaknesses finds what makes a host less safe, though it is not refused.
@@ -30,9 +33,22 @@ func (e *examination) weaknesses(vm string, f *fleet.HostFacts) {
 		}
 		e.found(CodeClockOff, vm, fmt.Sprintf("the host's clock is %s %s", off.Round(time.Second), direction))
 	}
+	if v := systemdVersion(f.Systemd); v > 0 && v < systemdWanted {
+		e.found(CodeSystemdOld, vm, fmt.Sprintf("systemd %d is older than %d", v, systemdWanted))
+	}
 	if e.spec.Host.RunnerUser == "root" && f.UnitUser != "" && f.UnitUser != "root" && !uses(f, "docker") {
 		e.found(CodePodmanAsRoot, vm, "host.runner_user is root, but the runner runs as "+f.UnitUser)
 	}
+}
+
+// systemdVersion reads the version line of systemctl, as "systemd 257 (257.7-1)";
+// 0 = it cannot be told.
+func systemdVersion(line string) int {
+	var v int
+	if _, err := fmt.Sscanf(line, "systemd %d", &v); err != nil {
+		return 0
+	}
+	return v
 }
 
 // killMode finds a unit whose stop signals the job's own processes
