@@ -15,7 +15,7 @@ type AskBody struct {
 	Policy   *PolicyPatch `json:"policy,omitempty" doc:"What this request changes of the fleet's drain policy."`
 	NoDrain  bool         `json:"no_drain,omitempty" doc:"With delete: do not wait for jobs."`
 	Recreate bool         `json:"recreate,omitempty" doc:"With create: replace the VM if it exists."`
-	TakeOver bool         `json:"take_over,omitempty" doc:"Take over the drop-in of another owner on the host."`
+	TakeOver bool         `json:"take_over,omitempty" doc:"Take over the drop-in of another owner on the host, or a host that has obeyed orders which this journal does not know."`
 	Parallel int          `json:"parallel,omitempty" minimum:"1" maximum:"1000" doc:"Raises max_unavailable for this request."`
 	Why      string       `json:"why,omitempty" maxLength:"1024" doc:"The reason, for the journal."`
 }

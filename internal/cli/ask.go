@@ -42,7 +42,7 @@ func (r *request) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.IntVar(&r.parallel, "parallel", 0, "work on `N` VMs at once (raises max_unavailable for this request)")
 	f.StringVar(&r.why, "why", "", "the `REASON`, for the journal")
-	f.BoolVar(&r.takeOver, "take-over", false, "take over the drop-in of another owner on the host")
+	f.BoolVar(&r.takeOver, "take-over", false, "take over the drop-in of another owner on the host, or a host that has obeyed orders which this journal does not know")
 	f.BoolVar(&r.dryRun, "dry-run", false, "check everything and say what would be done; change nothing")
 	f.BoolVar(&r.yes, "yes", false, "do not ask")
 	f.BoolVar(&r.wait, "wait", true, "follow until the end")

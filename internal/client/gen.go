@@ -436,7 +436,7 @@ type AskBody struct {
 	// Recreate With create: replace the VM if it exists.
 	Recreate *bool `json:"recreate,omitempty"`
 
-	// TakeOver Take over the drop-in of another owner on the host.
+	// TakeOver Take over the drop-in of another owner on the host, or a host that has obeyed orders which this journal does not know.
 	TakeOver *bool `json:"take_over,omitempty"`
 
 	// Vms Names of the fleet's VMs. One operation for each, all or none.

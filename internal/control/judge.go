@@ -94,6 +94,9 @@ func otherImage(in Intent, op fleet.Operation) string {
 
 func sameTarget(in Intent, op fleet.Operation) bool {
 	superseded := op.Phase == fleet.PhaseRestoring && op.Kind != fleet.KindUndrain
+	if in.TakeOver && !op.Request.TakeOver {
+		return false // the one under way goes on being refused by the host
+	}
 	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain
 }
 
@@ -107,7 +110,7 @@ func givesWay(in Intent, op fleet.Operation) (fleet.Event, bool) {
 	case op.Phase == fleet.PhaseRestoring && op.Restore.Event != "":
 		return op.Restore.Event, in.kind().Deletes() || in.Kind == fleet.KindUndrain
 	case op.Phase == fleet.PhaseRestoring:
-		return fleet.EventCancel, in.kind().Deletes()
+		return fleet.EventCancel, in.kind().Deletes() || in.Kind == fleet.KindUndrain && in.TakeOver && !op.Request.TakeOver
 	case in.Kind == fleet.KindUndrain && op.Kind.Drains() && op.Delete.IntentAt.IsZero():
 		return fleet.EventCancel, true
 	case in.Newer && op.Phase == fleet.PhaseQueued && op.Kind == fleet.KindRecreate && fromWebhooksOnly(op):

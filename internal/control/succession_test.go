@@ -30,3 +30,28 @@ func TestARecreateThatTakesOverARestoreAnswersForTheIntake(t *testing.T) {
 		t.Errorf("from queued there is no way back: %v", err)
 	}
 }
+
+// An undrain that its host refuses goes on for hours, and cannot be canceled:
+// the one that may take over takes its place.
+func TestAnUndrainThatTakesOverReplacesOneThatMayNot(t *testing.T) {
+	w := newWorld(t)
+	undrain := recreate("runner-01")
+	undrain.Kind = fleet.KindUndrain
+	first, err := w.Ask(t.Context(), undrain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first[0].Operation.ID
+	w.set(id, func(op *fleet.Operation) { op.Phase = fleet.PhaseRestoring })
+	if again, err := w.Ask(t.Context(), undrain); err != nil || !again[0].Attached {
+		t.Fatalf("the same once more: %+v, %v", again, err)
+	}
+	undrain.TakeOver = true
+	second, err := w.Ask(t.Context(), undrain)
+	if err != nil || second[0].Attached || second[0].Operation.ID == id {
+		t.Fatalf("with take-over: %+v, %v", second, err)
+	}
+	if third, err := w.Ask(t.Context(), undrain); err != nil || !third[0].Attached {
+		t.Errorf("with take-over once more: %+v, %v", third, err)
+	}
+}

@@ -113,6 +113,9 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 	}
 	reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
 	if err != nil {
+		if behind, failed := w.catchUp(ctx, err); behind || failed != nil {
+			return outcome{}, failed
+		}
 		return w.notStopped(s, d, err, fresh)
 	}
 	w.intakeStopped(d)

@@ -128,6 +128,9 @@ func (w *work) startIntake(ctx context.Context, r *fleet.HostReading) (outcome, 
 		return outcome{}, storeError{err}
 	}
 	if _, err := w.f.Hosts.StartIntake(ctx, w.oldTarget(), w.op.Order); err != nil {
+		if behind, failed := w.catchUp(ctx, err); behind || failed != nil {
+			return outcome{}, failed
+		}
 		return outcome{}, err
 	}
 	w.op.Restore.StartedAt = w.now()
@@ -141,6 +144,9 @@ func (w *work) release(ctx context.Context, r *fleet.HostReading) (outcome, erro
 		return outcome{}, storeError{err}
 	}
 	after, err := w.f.Hosts.ReleaseIntake(ctx, w.oldTarget(), w.op.Order)
+	if behind, failed := w.catchUp(ctx, err); behind || failed != nil {
+		return outcome{}, failed
+	}
 	if fleet.CodeOf(err) == fleet.CodeConflict {
 		return w.restoreWaits(text(err), time.Second) // it went down again meanwhile
 	}

@@ -53,22 +53,23 @@ func (h *Hosts) give(ctx context.Context, t engine.Target, o fleet.Order, verb f
 		return nil, r.broken
 	}
 	if reason := r.answer.one("refused"); reason != "" {
-		return nil, refused(t, h.o.Settings, o, reason, r.answer.one("detail"))
+		return nil, refused(t, h.o.Settings, o, reason, r.answer)
 	}
 	return r.answer, nil
 }
 
 // refused is the error for an order that a script refused. The reasons are
 // those of `refuse` in scripts/.
-func refused(t engine.Target, s fleet.HostSettings, o fleet.Order, reason, detail string) error {
-	act := "the order to " + string(o.Verb)
+func refused(t engine.Target, s fleet.HostSettings, o fleet.Order, reason string, a answer) error {
+	act, detail := "the order to "+string(o.Verb), a.one("detail")
 	switch reason {
 	case "foreign":
 		return fleet.Errorf(fleet.CodeConflict, "%s: the host is drained by somebody else: %s", t.Ref, detail).
 			WithHint("end that drain where it was begun, or take it over with --take-over")
 	case "late":
-		return fleet.Errorf(fleet.CodeConflict, "%s: %s of %s came too late and did nothing: %s", t.Ref, act, o.Operation, detail).
-			WithHint("if this journal does not know that operation (it was restored from a backup, or the VM had another name), a reboot of the host makes it forget the number")
+		obeyed, _ := a.number("obeyed")
+		return fleet.Errorf(fleet.CodeConflict, "%s: %s, number %d of %s, came too late and did nothing: %w", t.Ref, act, o.Number, o.Operation, fleet.Late{Obeyed: obeyed, Of: detail}).
+			WithHint("if this journal does not know that operation (it was restored from a backup, or the VM had another name), and no other Sluice works on the host, ask again with --take-over")
 	case "boot":
 		return fleet.Errorf(fleet.CodeConflict, "%s: the host was rebooted, %s did nothing: %s", t.Ref, act, detail)
 	case "busy":

@@ -57,8 +57,8 @@ func TestAStopThatArrivesAfterTheRestoreDoesNothing(t *testing.T) {
 	w.restore()
 	id := w.job(300 * time.Millisecond)
 	_, err := w.hosts.StopIntake(t.Context(), w.target(), late)
-	if fleet.CodeOf(err) != fleet.CodeConflict || !strings.Contains(err.Error(), "too late") {
-		t.Fatalf("err = %v", err)
+	if fleet.CodeOf(err) != fleet.CodeConflict || !strings.Contains(err.Error(), "too late") || fleet.ObeyedOf(err) <= late.Number {
+		t.Fatalf("err = %v, obeyed %d", err, fleet.ObeyedOf(err))
 	}
 	if r := w.look(); r.Unit.ActiveState != "active" || r.DropIn.Present {
 		t.Errorf("it had an effect: %+v", r)

@@ -180,7 +180,7 @@ func (m *machine) obey(o fleet.Order) error {
 	case o.BootID != "" && o.BootID != m.boot:
 		return fleet.Errorf(fleet.CodeConflict, "the order is for another boot")
 	case o.Number < m.number:
-		return fleet.Errorf(fleet.CodeConflict, "order %d is older than %d", o.Number, m.number)
+		return fleet.Errorf(fleet.CodeConflict, "order %d is too late: %w", o.Number, fleet.Late{Obeyed: m.number, Of: m.dropIn.Operation})
 	case m.dropIn.Present && m.dropIn.Owner != o.Owner && !o.TakeOver:
 		return fleet.Errorf(fleet.CodeConflict, "drained by another owner: %s", m.dropIn.Owner)
 	}

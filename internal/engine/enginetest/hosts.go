@@ -91,7 +91,7 @@ func (h hosts) obey(vm *VM, o fleet.Order) error {
 	case o.BootID != "" && o.BootID != vm.Boot:
 		return fleet.Errorf(fleet.CodeConflict, "the order is for another boot")
 	case o.Number < vm.Number:
-		return fleet.Errorf(fleet.CodeConflict, "order %d is older than %d", o.Number, vm.Number)
+		return fleet.Errorf(fleet.CodeConflict, "order %d is too late: %w", o.Number, fleet.Late{Obeyed: vm.Number, Of: vm.DropIn.Operation})
 	case vm.DropIn.Present && vm.DropIn.Owner != o.Owner && !o.TakeOver:
 		return fleet.Errorf(fleet.CodeConflict, "drained by another owner: %s", vm.DropIn.Owner)
 	}

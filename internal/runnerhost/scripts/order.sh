@@ -49,6 +49,7 @@ refuse_late() {
     case $last in
     '' | *[!0-9]*) refuse damaged "$last_order names no number" ;;
     esac
-    [ "$number" -ge "$last" ] ||
-        refuse late "this is number $number, and number $last of operation $(note operation "$last_order") was obeyed"
+    [ "$number" -ge "$last" ] && return 0
+    field obeyed "$last"
+    refuse late "$(note operation "$last_order")"
 }
