@@ -32,8 +32,8 @@ func TestWhileRunIsFullNothingIsStoppedAndTheDrainSaysWhy(t *testing.T) {
 }
 
 func TestARootThatIsReadOnlyHindersNoDrain(t *testing.T) {
-	s := newScene(t, "one")
-	one := s.host("one")
+	s := newScene(t, "one", "two")
+	one, two := s.host("one"), s.host("two")
 	s.serve()
 	job := s.begin(one, longJob(15*time.Second))
 	// As on an image-based system: what changes is elsewhere.
@@ -45,4 +45,11 @@ func TestARootThatIsReadOnlyHindersNoDrain(t *testing.T) {
 	s.mustEndWith(s.follow(op, exitDone), "drained")
 	s.mustHaveSucceeded(job)
 	s.mustBeNew(one, "v2")
+
+	// Where podman cannot write either, nothing can be said of the containers.
+	pid := two.unit("MainPID")
+	two.root("mount -o remount,bind,ro /")
+	said := s.sluice(exitRefused, "recreate", "lab/two", "--image", "v2", "--yes")
+	s.mustMention(said, "lab/two", "read-only file system")
+	two.mustBeUntouched(pid)
 }

@@ -25,21 +25,21 @@ func newExecutorScene(t *testing.T, executor string, c stage.Config) *scene {
 }
 
 // facts/runner-host.md: with KillMode=control-group a SIGQUIT ends the job's own
-// processes, too. Here the job is a child of the runner, and no container shows it.
+// processes, too. Here the job is a child of the runner, and there is no podman to ask.
 func TestAJobOfTheShellExecutorSurvivesADrainWhateverTheUnitsKillMode(t *testing.T) {
 	s := newExecutorScene(t, "shell", stage.Config{})
 	one := s.host("one")
 	one.root(`
+		mv /usr/bin/podman /usr/bin/podman.gone
 		mkdir -p ` + unitDir + `
 		printf '[Service]\nKillMode=control-group\nTimeoutStopSec=5\nRestart=always\n' > ` + unitDir + `/90-local.conf
+		mkdir -p /run/systemd/system/gitlab-runner.service.d
+		printf '[Service]\nRestart=on-success\nTimeoutStopSec=4\n' > /run/systemd/system/gitlab-runner.service.d/95-local.conf
 		systemctl daemon-reload`)
 	s.serve()
 	job := s.begin(one, longJob(20*time.Second))
 	op := s.recreates("one")
 	one.await("deactivating")
-	if left := one.run("podman ps --all --quiet"); left != "" {
-		t.Errorf("a host without containers has %s", left)
-	}
 	s.mustMention(s.awaitSaid(20*time.Second, "the runner process still runs", "op", "show", op), strconv.FormatInt(job, 10))
 	s.mustEndWith(s.follow(op, exitDone), "drained")
 	j := s.mustHaveSucceeded(job)

@@ -11,8 +11,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
-// Case T30: a host that is lost in mid-drain, by its cable or because it hangs, looks the
-// same from outside.
+// A host that is lost in mid-drain, by its cable or because it hangs, looks the same from
+// outside.
 
 // lost takes a host away, or gives it back.
 type lost func(s *scene, h *host, away bool) error
@@ -36,6 +36,7 @@ func (s *scene) loseInMidDrain(one *host, away lost, spec simgitlab.JobSpec) (op
 	return op, job
 }
 
+// Case T30.
 func TestAHostThatIsLostInMidDrainAndFoundAgainIsDrainedOn(t *testing.T) {
 	t.Parallel()
 	for name, away := range losses {
@@ -55,6 +56,7 @@ func TestAHostThatIsLostInMidDrainAndFoundAgainIsDrainedOn(t *testing.T) {
 	}
 }
 
+// Case T30.
 func TestAHostThatIsLostForTooLongIsNotDeletedAndServesWhenItIsFoundAgain(t *testing.T) {
 	t.Parallel()
 	for name, away := range losses {
@@ -74,6 +76,7 @@ func TestAHostThatIsLostForTooLongIsNotDeletedAndServesWhenItIsFoundAgain(t *tes
 	}
 }
 
+// Case T30.
 func TestAHostThatIsLostForTooLongIsReplacedWhereThePolicySaysSo(t *testing.T) {
 	t.Parallel()
 	for name, away := range losses {

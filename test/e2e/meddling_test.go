@@ -10,13 +10,13 @@ import (
 	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
-// TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor has three people at three VMs.
+// TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor has four people at four VMs.
 func TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor(t *testing.T) {
-	s := newScene(t, "stopped", "termed", "killed")
-	stopped, termed, killed := s.host("stopped"), s.host("termed"), s.host("killed")
+	s := newScene(t, "stopped", "undone", "termed", "killed")
+	stopped, undone, termed, killed := s.host("stopped"), s.host("undone"), s.host("termed"), s.host("killed")
 	s.serve()
 	jobs, ops := map[*host]int64{}, map[*host]string{}
-	for h, d := range map[*host]time.Duration{stopped: 25 * time.Second, termed: 5 * time.Minute, killed: 5 * time.Minute} {
+	for h, d := range map[*host]time.Duration{stopped: 25 * time.Second, undone: 55 * time.Second, termed: 5 * time.Minute, killed: 5 * time.Minute} {
 		jobs[h] = s.begin(h, longJob(d))
 		ops[h] = s.recreates(h.Name)
 	}
@@ -25,6 +25,8 @@ func TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor(t *testing.T) {
 	}
 	// With the drop-in in effect a plain stop is no SIGTERM: it joins the one on its way.
 	stopped.root("systemctl daemon-reload; systemctl stop --no-block gitlab-runner")
+	// Without the drop-in its own 45 s are left to the runner: it must be put back in time.
+	undone.root("rm /run/systemd/system/gitlab-runner.service.d/zz-sluice-drain.conf; systemctl daemon-reload")
 	termed.root("systemctl kill --signal=TERM --kill-whom=main gitlab-runner")
 	killed.root("systemctl kill --signal=KILL --kill-whom=main gitlab-runner")
 
@@ -40,10 +42,32 @@ func TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor(t *testing.T) {
 	}
 	s.mustBeNew(termed, "v2")
 
+	s.mustEndWith(s.follow(ops[undone], exitDone), "drained")
+	s.mustHaveSucceeded(jobs[undone])
+	s.mustBeNew(undone, "v2")
+
 	// Nobody tells GitLab of that job's end: it is told of by its link.
 	s.mustEndWith(s.follow(ops[killed], exitJobCut), "drained", jobs[killed])
 	s.mustMention(s.sluice(exitDone, "op", "show", ops[killed]), "cut by others")
 	s.mustBeNew(killed, "v2")
+}
+
+// GitLab shows it running, its container is left, and no runner knows of it any more.
+func TestAJobWhoseRunnerWasKilledBeforeTheDrainIsReported(t *testing.T) {
+	s := newScene(t, "one")
+	one := s.host("one")
+	s.serve()
+	dead := s.begin(one, longJob(5*time.Minute))
+	one.root("systemctl kill --signal=KILL --kill-whom=main gitlab-runner")
+	s.await(20*time.Second, "systemd to start the runner again", func() (bool, error) {
+		return one.unit("NRestarts") == "1" && one.unit("ActiveState") == "active", nil
+	})
+	job := s.begin(one, longJob(15*time.Second))
+	op := s.recreates("one")
+	s.mustEndWith(s.follow(op, exitDone), "drained")
+	s.mustHaveSucceeded(job)
+	s.mustBeNew(one, "v2")
+	s.awaitSaid(orphanLook, "/acme/app/-/jobs/"+strconv.FormatInt(dead, 10), "op", "list", "--output", "json")
 }
 
 // Case T26: a runner that systemd starts again and again is open whenever one looks.

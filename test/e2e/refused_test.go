@@ -16,7 +16,6 @@ type spoiled struct {
 const unitDir = "/etc/systemd/system/gitlab-runner.service.d"
 
 var spoils = map[string]spoiled{
-	// Cases T51, T60.
 	"the unit unregisters at its stop, by a drop-in in /etc": {
 		spoil: `mkdir -p ` + unitDir + `; printf '[Service]\nExecStop=/usr/local/bin/gitlab-runner unregister --all-runners\n' > ` + unitDir + `/50-bye.conf; systemctl daemon-reload`,
 		mend:  `rm ` + unitDir + `/50-bye.conf; systemctl daemon-reload`,
@@ -33,7 +32,6 @@ var spoils = map[string]spoiled{
 		mend: `systemctl --quiet disable remove-registration; rm /etc/systemd/system/remove-registration.service; systemctl daemon-reload`,
 		told: []string{"unregisters its runner at shutdown", "remove-registration.service: /usr/local/bin/gitlab-runner unregister"},
 	},
-	// Case T12.
 	"a drop-in wins over the drain's": {
 		spoil: `mkdir -p ` + unitDir + `; printf '[Service]\nKillMode=control-group\nTimeoutStopSec=90\n' > ` + unitDir + `/zzz-local.conf; systemctl daemon-reload`,
 		mend:  `rm ` + unitDir + `/zzz-local.conf; systemctl daemon-reload`,
@@ -60,6 +58,8 @@ var spoils = map[string]spoiled{
 // secondConfig is a second runner's, which asks nobody for jobs.
 const secondConfig = `install -d -o fedora /etc/other-runner; printf 'concurrent = 1\n' > /etc/other-runner/config.toml; `
 
+// Cases T12, T51, T60: what could cut the job or end the token is found before anything
+// is stopped.
 func TestAHostWhoseDrainCouldHarmIsRefusedWhileItsJobRuns(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
