@@ -12,14 +12,13 @@ import (
 )
 
 // newExecutorScene is a scene whose runners run their jobs by an executor.
-func newExecutorScene(t *testing.T, executor string, c stage.Config) *scene {
+func newExecutorScene(t *testing.T, executor string) *scene {
 	t.Helper()
 	s := newStage(t)
 	set := &s.World.Settings
 	set.RunnerConfig = strings.Replace(set.RunnerConfig, `"custom"`, strconv.Quote(executor), 1)
 	s.must(s.World.Save())
-	c.Fleet, c.VMs = fleetName, []string{"one"}
-	s.configure(c)
+	s.configure(stage.Config{Fleet: fleetName, VMs: []string{"one"}})
 	s.boot("one")
 	return s
 }
@@ -27,7 +26,7 @@ func newExecutorScene(t *testing.T, executor string, c stage.Config) *scene {
 // facts/runner-host.md: with KillMode=control-group a SIGQUIT ends the job's own
 // processes, too. Here the job is a child of the runner, and there is no podman to ask.
 func TestAJobOfTheShellExecutorSurvivesADrainWhateverTheUnitsKillMode(t *testing.T) {
-	s := newExecutorScene(t, "shell", stage.Config{})
+	s := newExecutorScene(t, "shell")
 	one := s.host("one")
 	one.root(`
 		mv /usr/bin/podman /usr/bin/podman.gone
@@ -50,8 +49,7 @@ func TestAJobOfTheShellExecutorSurvivesADrainWhateverTheUnitsKillMode(t *testing
 }
 
 func TestAContainerOfTheDockerExecutorTellsTheJobByItsLabel(t *testing.T) {
-	// Without GitLab's word only the container says which job it is.
-	s := newExecutorScene(t, "docker", stage.Config{NoGitLab: true})
+	s := newExecutorScene(t, "docker")
 	one := s.host("one")
 	s.serve()
 	job := s.begin(one, longJob(20*time.Second))
@@ -61,7 +59,7 @@ func TestAContainerOfTheDockerExecutorTellsTheJobByItsLabel(t *testing.T) {
 	}
 	op := s.recreates("one")
 	one.await("deactivating")
-	s.awaitSaid(20*time.Second, "of job "+strconv.FormatInt(job, 10), "op", "show", op)
+	s.awaitSaid(20*time.Second, "containers: of job "+strconv.FormatInt(job, 10), "op", "show", op)
 	s.mustEndWith(s.follow(op, exitDone), "drained")
 	s.mustHaveSucceeded(job)
 	s.mustBeNew(one, "v2")

@@ -3,6 +3,8 @@
 package e2e_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,79 +16,90 @@ import (
 // A host that is lost in mid-drain, by its cable or because it hangs, looks the same from
 // outside.
 
-// lost takes a host away, or gives it back.
-type lost func(s *scene, h *host, away bool) error
-
-var losses = map[string]lost{
+// losses take a host of their name away, or give it back.
+var losses = map[string]func(s *scene, h *host, away bool) error{
 	"hung":  func(s *scene, h *host, away bool) error { return s.World.Hang(h.Machine, away) },
 	"cable": func(s *scene, h *host, away bool) error { return s.World.Partition(s.ctx, h.Machine, away) },
 }
 
-// shortReach is a reach deadline for these scenes.
-const shortReach = "reach_deadline: 8s"
-
-// loseInMidDrain recreates a VM and takes it away while its job is waited for.
-func (s *scene) loseInMidDrain(one *host, away lost, spec simgitlab.JobSpec) (op string, job int64) {
-	s.t.Helper()
-	s.serve()
-	job = s.begin(one, spec)
-	op = s.recreates(one.Name)
-	one.await("deactivating")
-	s.must(away(s, one, true))
-	return op, job
+// lost is a VM that is recreated and was taken away while its job was waited for.
+type lost struct {
+	*host
+	op  string
+	job int64
 }
+
+func (l lost) away(is bool) {
+	l.scene.t.Helper()
+	l.scene.must(losses[l.Name](l.scene, l.host, is))
+}
+
+// loseInMidDrain makes a fleet with a VM for each kind of loss, and loses them.
+func loseInMidDrain(t *testing.T, drain string, spec simgitlab.JobSpec) (*scene, []lost) {
+	t.Helper()
+	names := slices.Sorted(maps.Keys(losses))
+	s := newScene(t, names...)
+	s.configure(stage.Config{Fleet: fleetName, VMs: names, Drain: drain})
+	s.serve()
+	var all []lost
+	for _, name := range names {
+		h := s.host(name)
+		all = append(all, lost{host: h, job: s.queue(h, spec)})
+	}
+	for i, l := range all {
+		s.awaitJob(l.job, 15*time.Second, "begin", func(j simgitlab.JobRecord) bool { return j.Heard })
+		all[i].op = s.recreates(l.Name)
+	}
+	for _, l := range all {
+		l.await("deactivating")
+		l.away(true)
+	}
+	return s, all
+}
+
+const (
+	longReach  = "reach_deadline: 10m"
+	shortReach = "reach_deadline: 8s"
+)
 
 // Case T30.
 func TestAHostThatIsLostInMidDrainAndFoundAgainIsDrainedOn(t *testing.T) {
-	t.Parallel()
-	for name, away := range losses {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t, "one")
-			one := s.host("one")
-			op, job := s.loseInMidDrain(one, away, longJob(25*time.Second))
-			s.awaitSaid(30*time.Second, "the host cannot be reached", "op", "show", op)
-			s.must(away(s, one, false))
-			s.mustEndWith(s.follow(op, exitDone), "drained")
-			j := s.mustHaveSucceeded(job)
-			if deleted := s.deletion(one.ID); deleted.At.Before(j.FinishedAt) {
-				t.Errorf("deleted at %s, before its job's result was in at %s", deleted.At, j.FinishedAt)
-			}
-			s.mustBeNew(one, "v2")
-		})
+	s, all := loseInMidDrain(t, longReach, longJob(25*time.Second))
+	for _, l := range all {
+		s.awaitSaid(40*time.Second, "the host cannot be reached", "op", "show", l.op)
+		l.away(false)
+	}
+	for _, l := range all {
+		s.mustEndWith(s.follow(l.op, exitDone), "drained")
+		j := s.mustHaveSucceeded(l.job)
+		if deleted := s.deletion(l.ID); deleted.At.Before(j.FinishedAt) {
+			t.Errorf("%s was deleted at %s, before its job's result was in at %s", l.Name, deleted.At, j.FinishedAt)
+		}
+		s.mustBeNew(l.host, "v2")
 	}
 }
 
 // Case T30.
 func TestAHostThatIsLostForTooLongIsNotDeletedAndServesWhenItIsFoundAgain(t *testing.T) {
-	t.Parallel()
-	for name, away := range losses {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t, "one")
-			s.configure(stage.Config{Fleet: fleetName, VMs: []string{"one"}, Drain: shortReach})
-			one := s.host("one")
-			op, job := s.loseInMidDrain(one, away, longJob(25*time.Second))
-			s.awaitPhase(op, client.OperationPhaseRestoring, time.Minute)
-			s.must(away(s, one, false))
-			s.follow(op, exitFailed)
-			s.mustNotBeDeleted(one)
-			s.awaitJob(job, 60*time.Second, "end", finished)
-			s.mustHaveSucceeded(job)
-			s.mustServeAgain(one)
-		})
+	s, all := loseInMidDrain(t, shortReach, longJob(25*time.Second))
+	for _, l := range all {
+		s.awaitPhase(l.op, client.OperationPhaseRestoring, time.Minute)
+		l.away(false)
+	}
+	for _, l := range all {
+		s.follow(l.op, exitFailed)
+		s.mustNotBeDeleted(l.host)
+		s.awaitJob(l.job, time.Minute, "end", finished)
+		s.mustHaveSucceeded(l.job)
+		s.mustServeAgain(l.host)
 	}
 }
 
 // Case T30.
 func TestAHostThatIsLostForTooLongIsReplacedWhereThePolicySaysSo(t *testing.T) {
-	t.Parallel()
-	for name, away := range losses {
-		t.Run(name, func(t *testing.T) {
-			s := newScene(t, "one")
-			s.configure(stage.Config{Fleet: fleetName, VMs: []string{"one"}, Drain: shortReach + ", unreachable: proceed"})
-			one := s.host("one")
-			op, job := s.loseInMidDrain(one, away, longJob(5*time.Minute))
-			s.mustEndWith(s.follow(op, exitJobCut), "unreachable", job)
-			s.mustBeNew(one, "v2")
-		})
+	s, all := loseInMidDrain(t, shortReach+", unreachable: proceed", longJob(5*time.Minute))
+	for _, l := range all {
+		s.mustEndWith(s.follow(l.op, exitJobCut), "unreachable", l.job)
+		s.mustBeNew(l.host, "v2")
 	}
 }

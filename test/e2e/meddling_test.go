@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"testing"
 	"time"
-
-	"gitlab.com/sluice-runners/sluice/test/e2e/stage"
 )
 
 // TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor has four people at four VMs.
@@ -99,7 +97,7 @@ func TestARunnerThatCrashesInALoopIsStoppedForGood(t *testing.T) {
 // facts/runner-host.md: while systemd re-executes, it answers empty, and empty is unknown.
 func TestASystemdThatReexecutesAgainAndAgainIsNotTakenForAStoppedRunner(t *testing.T) {
 	// In a shell: podman itself cannot make a container's group in that moment.
-	s := newExecutorScene(t, "shell", stage.Config{})
+	s := newExecutorScene(t, "shell")
 	one := s.host("one")
 	s.serve()
 	job := s.begin(one, longJob(25*time.Second))
