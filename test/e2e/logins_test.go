@@ -27,9 +27,13 @@ func TestALoginsHabitsHideNothingOfItsHost(t *testing.T) {
 	hosts, jobs, ops := map[string]*host{}, map[string]int64{}, map[string]string{}
 	for name, habit := range habits {
 		h := s.host(name)
-		hosts[name], jobs[name] = h, s.begin(h, longJob(25*time.Second))
+		hosts[name], jobs[name] = h, s.begin(h, longJob(35*time.Second))
 		h.root(habit)
 		h.shell.Close()
+	}
+	for name, greeting := range map[string]string{"greeting": "Welcome, root!", "cshell": "Welcome to tcsh"} {
+		hosts[name].login()
+		s.mustMention(hosts[name].run("true"), greeting)
 	}
 	s.germanIsSpoken(hosts["german"])
 	for name := range habits {

@@ -14,7 +14,7 @@ func TestWhatPeopleDoToTheRunnerInMidDrainIsSeenAndAccountedFor(t *testing.T) {
 	stopped, undone, termed, killed := s.host("stopped"), s.host("undone"), s.host("termed"), s.host("killed")
 	s.serve()
 	jobs, ops := map[*host]int64{}, map[*host]string{}
-	for h, d := range map[*host]time.Duration{stopped: 25 * time.Second, undone: 55 * time.Second, termed: 5 * time.Minute, killed: 5 * time.Minute} {
+	for h, d := range map[*host]time.Duration{stopped: 40 * time.Second, undone: 55 * time.Second, termed: 5 * time.Minute, killed: 5 * time.Minute} {
 		jobs[h] = s.begin(h, longJob(d))
 		ops[h] = s.recreates(h.Name)
 	}
