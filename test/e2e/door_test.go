@@ -3,7 +3,6 @@
 package e2e_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -198,17 +197,6 @@ func (d *door) succeeds(id string) client.Operation {
 	op := d.operation(id)
 	if op.Phase != client.OperationPhaseSucceeded || op.Verdict == nil || *op.Verdict != "drained" || op.CutJobs != nil {
 		d.t.Errorf("%s on %s: %s, verdict %v, cut jobs %v", op.Id, op.Vm, op.Phase, op.Verdict, op.CutJobs)
-	}
-	return op
-}
-
-// operation reads an operation from the controller.
-func (d *door) operation(id string) client.Operation {
-	d.t.Helper()
-	var op client.Operation
-	said := d.sluice(exitDone, "op", "show", id, "--output", "json")
-	if err := json.Unmarshal([]byte(said), &op); err != nil {
-		d.t.Fatalf("%v: %s", err, said)
 	}
 	return op
 }

@@ -40,7 +40,7 @@ func TestOverrunWaitLetsTheJobFinish(t *testing.T) {
 func TestOverrunAbortPutsTheVMBackToWork(t *testing.T) {
 	s := newScene(t, "one")
 	one := s.host("one")
-	id := s.begin(one, longJob(time.Minute))
+	id := s.begin(one, longJob(30*time.Second))
 	s.sluice(exitFailed, "recreate", "lab/one", "--cap", overrunCap, "--on-overrun", "abort", "--image", "v2", "--yes", noLinger)
 	s.awaitJob(id, 90*time.Second, "end", finished)
 	s.mustHaveSucceeded(id)

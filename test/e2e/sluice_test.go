@@ -139,13 +139,31 @@ func (s *scene) mustMention(text string, parts ...string) {
 func (s *scene) awaitSaid(limit time.Duration, part string, args ...string) string {
 	s.t.Helper()
 	said := ""
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("sluice %s said last:\n%s", strings.Join(args, " "), said)
+		}
+	}()
 	s.await(limit, "`sluice "+strings.Join(args, " ")+"` to mention "+part, func() (bool, error) {
-		c := s.start(args...)
-		<-c.done
-		said = c.out.String()
+		said = s.answer(args...)
 		return strings.Contains(said, part), nil
 	})
 	return said
+}
+
+// answer runs a command that only asks, and yields what it says. As it may be asked again
+// and again, a failed test does not print it.
+func (s *scene) answer(args ...string) string {
+	s.t.Helper()
+	argv := s.World.InCloud(append([]string{s.Program("sluice"), "--config", s.config}, args...)...)
+	cmd := exec.CommandContext(s.ctx, argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "NO_COLOR=1")
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatal(err)
+	}
+	return string(out)
 }
 
 // serve starts the server and waits until its socket answers.

@@ -33,7 +33,11 @@ func newBox(e entry, j *job) box {
 	if e.Executor == "shell" {
 		return shell{env: env}
 	}
-	return container{name: "runner-" + strconv.FormatInt(j.ID, 10), image: e.Image, network: e.Network, volumes: e.Volumes, env: env}
+	c := container{name: "runner-" + strconv.FormatInt(j.ID, 10), image: e.Image, network: e.Network, volumes: e.Volumes, env: env}
+	if e.Executor == "docker" {
+		c.name, c.labels = dockerName(e, j), dockerLabels(j)
+	}
+	return c
 }
 
 // container is a rootless podman container that only stays; steps are executed in it.
@@ -43,6 +47,7 @@ type container struct {
 	network string
 	volumes []string
 	env     []string
+	labels  []string
 }
 
 func (c container) start(ctx context.Context, trace io.Writer) error {
@@ -52,6 +57,9 @@ func (c container) start(ctx context.Context, trace io.Writer) error {
 	}
 	for _, e := range c.env {
 		args = append(args, "--env", e)
+	}
+	for _, l := range c.labels {
+		args = append(args, "--label", l)
 	}
 	// The container outlives a runner that is killed, as a custom executor's does.
 	out, err := podman(ctx, append(args, c.image, "sleep", "2000000")...).CombinedOutput()

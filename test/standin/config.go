@@ -22,7 +22,7 @@ type entry struct {
 	Name     string
 	URL      string
 	Token    string
-	Executor string // "shell", or anything else for podman
+	Executor string // "shell"; "docker": podman, with the docker executor's names; anything else: podman
 	Image    string
 	Network  string   // network_mode of [runners.docker]
 	Volumes  []string // volumes of [runners.docker]

@@ -29,7 +29,8 @@ type job struct {
 	ID      int64  `json:"id"`
 	Token   string `json:"token"`
 	JobInfo struct {
-		Name string `json:"name"`
+		Name      string `json:"name"`
+		ProjectID int64  `json:"project_id"`
 	} `json:"job_info"`
 	Variables []struct {
 		Key   string `json:"key"`

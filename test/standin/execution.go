@@ -193,8 +193,12 @@ func (x *execution) deliverOnce(ctx context.Context, outcome result) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if x.trace.pending() {
-		if a, err := x.trace.flush(ctx, x.gitlab, x.job); err != nil || a.Code >= http.StatusInternalServerError {
+		a, err := x.trace.flush(ctx, x.gitlab, x.job)
+		switch {
+		case err != nil, a.Code >= http.StatusInternalServerError:
 			return false
+		case a.Code == http.StatusRequestedRangeNotSatisfiable && x.trace.pending():
+			return false // now it is known from where to send
 		}
 	}
 	a, err := x.gitlab.update(ctx, x.job, outcome)

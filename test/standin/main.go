@@ -1,7 +1,8 @@
 // Command standin stands in for gitlab-runner on the test machines: installed as
 // /usr/local/bin/gitlab-runner and started with `run --config FILE`, it registers a
-// system_id, long-polls for jobs, runs each in a container named runner-JOBID (or in a
-// shell, with executor = "shell"), uploads trace and result, and obeys signals as
+// system_id, long-polls for jobs, runs each in a container named runner-JOBID (or as the
+// docker executor names it; or in a shell, with executor = "shell"), uploads trace and
+// result, and obeys signals as
 // facts measured on the real one say: SIGQUIT finishes the jobs, SIGTERM ends them.
 //
 // It owns the runner's side of GitLab's protocol as far as Sluice can see it. It must

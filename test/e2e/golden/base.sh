@@ -29,5 +29,6 @@ mmdebstrap --quiet --mode=root --variant=minbase \
     --dpkgopt='path-exclude=/usr/share/doc/*' \
     --dpkgopt='path-exclude=/usr/share/man/*' \
     --dpkgopt='path-exclude=/usr/share/locale/*' \
+    --dpkgopt='path-include=/usr/share/locale/de/*' \
     --skip=cleanup/reproducible \
     trixie "$target" "$mirror"

@@ -30,6 +30,9 @@ grep -q '^fedora:' "$root/etc/subgid" || echo 'fedora:100000:65536' >> "$root/et
 install -d "$root/var/lib/systemd/linger"
 : > "$root/var/lib/systemd/linger/fedora"
 
+# A language in which programs say other things than the scripts expect.
+in_root localedef --inputfile=de_DE --charmap=UTF-8 de_DE.UTF-8
+
 # What would touch the kernel all machines share, or only costs time.
 for unit in \
     systemd-udevd.service systemd-udevd-control.socket systemd-udevd-kernel.socket \

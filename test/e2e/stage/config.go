@@ -14,6 +14,7 @@ type Config struct {
 	VMs         []string
 	Cap         string // a duration; "" = 10m
 	OnOverrun   string // "" = proceed
+	Drain       string // further settings of the drain, as YAML: "unreachable: proceed"
 	User        string // the login user; "" = fedora
 	NoGitLab    bool   // without a GitLab token
 	NoRunner    bool   // without a runner token
@@ -58,7 +59,7 @@ fleets:
       runner_user: fedora
       key: {file: {{.Key}}}
       host_keys: provider
-    drain: {cap: {{.Cap}}, on_overrun: {{.OnOverrun}}}
+    drain: {cap: {{.Cap}}, on_overrun: {{.OnOverrun}}{{with .Drain}}, {{.}}{{end}}}
     rollout: {max_unavailable: {{.Unavailable}}, gate: {online: 2m}}
 
 store: {sqlite: {{.Dir}}/sluice.db}

@@ -25,6 +25,7 @@ func runnerState(ctx context.Context, w *machines.World, id string) map[string]s
 		return nil
 	}
 	cmd.Dir = "/"
+	cmd.WaitDelay = time.Second // what it started in there may hang, too
 	out, err := cmd.Output()
 	if err != nil {
 		return map[string]string{"error": err.Error()}
