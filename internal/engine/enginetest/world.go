@@ -32,6 +32,8 @@ type World struct {
 	TokenDead    bool
 	SameSystemID bool // a new incarnation gets the old one's system_id
 	NoGitLab     bool
+	GitLab       engine.GitLab    // instead of the world's own, if not nil
+	Registrar    engine.Registrar // likewise
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
@@ -104,10 +106,16 @@ func (w *World) Advance(d time.Duration) {
 // Engine makes an engine over the world, as a fresh process would.
 func (w *World) Engine() *engine.Engine {
 	f := &engine.Fleet{Spec: w.Spec, Hosts: hosts{w}, Machines: machines{w}, Registrar: registrar{w}}
-	if !w.NoGitLab {
-		f.GitLab = gitlab{w}
-	} else {
+	switch {
+	case w.NoGitLab:
 		f.HasGitLab = false
+	case w.GitLab != nil:
+		f.GitLab = w.GitLab
+	default:
+		f.GitLab = gitlab{w}
+	}
+	if w.Registrar != nil {
+		f.Registrar = w.Registrar
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},
