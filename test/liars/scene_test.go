@@ -196,11 +196,18 @@ func (s *scene) mustStay(id, vm, old string, says ...string) {
 	}
 }
 
-// mustBeWhole fails if a job was cut or the token hurt.
+// mustBeWhole fails if a job that a runner had was cut, the token hurt, or a
+// request sent elsewhere.
 func (s *scene) mustBeWhole() {
 	s.t.Helper()
-	if l := s.lab.Ledger(); len(s.Cut) > 0 || l.Cut > 0 || len(l.Damage) > 0 {
-		s.t.Fatalf("cut %v, GitLab says %d; damage %v\n%s", s.Cut, l.Cut, l.Damage, s.Story())
+	ledger := s.lab.Ledger()
+	if len(s.Cut) > 0 || len(ledger.Damage) > 0 {
+		s.t.Fatalf("cut %v, damage %v\n%s", s.Cut, ledger.Damage, s.Story())
+	}
+	for _, rec := range ledger.Jobs {
+		if rec.Heard && rec.Verdict == simgitlab.VerdictCut {
+			s.t.Fatalf("job %d was cut (%s)\n%s", rec.ID, rec.FailureReason, s.Story())
+		}
 	}
 	for host := range s.wire.hosts {
 		if host != "gitlab.sim" {

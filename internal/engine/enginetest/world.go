@@ -32,8 +32,8 @@ type World struct {
 	TokenDead    bool
 	SameSystemID bool // a new incarnation gets the old one's system_id
 	NoGitLab     bool
-	GitLab       engine.GitLab    // instead of the world's own, if not nil
-	Registrar    engine.Registrar // likewise
+	GitLab       engine.GitLab      // instead of the world's own, if not nil
+	Registrar    engine.Registrar   // likewise
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
@@ -55,6 +55,7 @@ type VM struct {
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
 	Unregisters              bool      // a unit of the host unregisters the token at shutdown
+	TokenExpires             time.Time // in config.toml; zero = never
 	Never                    bool      // no runner ever started: no system_id, no manager
 	Unit                     fleet.UnitState
 	DropIn                   fleet.DropIn
