@@ -37,6 +37,8 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || meddle == nil {
 		return resp, err
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return meddle(req, resp), nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -18,6 +19,7 @@ const Owner = "sluice-test"
 
 // World is one fleet, its cloud and its GitLab.
 type World struct {
+	clock  sync.Mutex // held to set now, and by who asks for it from elsewhere
 	now    time.Time
 	Spec   fleet.Spec
 	VMs    []*VM // every incarnation ever made, in order of birth
@@ -93,12 +95,18 @@ func New(names ...string) *World {
 	return w
 }
 
-// Now tells the discrete time.
-func (w *World) Now() time.Time { return w.now }
+// Now tells the discrete time. What an adapter has under way may ask, too.
+func (w *World) Now() time.Time {
+	w.clock.Lock()
+	defer w.clock.Unlock()
+	return w.now
+}
 
 // Advance lets time pass: boots end, jobs end, deletes take effect.
 func (w *World) Advance(d time.Duration) {
+	w.clock.Lock()
 	w.now = w.now.Add(d)
+	w.clock.Unlock()
 	for _, vm := range w.VMs {
 		w.settle(vm)
 	}
