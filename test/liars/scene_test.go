@@ -73,6 +73,7 @@ func newScene(t testing.TB, vms []string, change func(*simgitlab.Config)) *scene
 	}
 	s.Spec.RunnerID = simgitlab.DefaultRunnerID
 	s.GitLab, s.Registrar = in.Entry(simgitlab.DefaultRunnerID), in.Registrar(simgitlab.DefaultRunnerToken)
+	s.Points.At = func(string) { s.wire.pass() }
 	s.runners()
 	return s
 }

@@ -16,7 +16,7 @@ import (
 // meddle with the answers.
 type wire struct {
 	lab    *simgitlab.Server
-	before func() // runs before each request; the runners' part of the world
+	before func() // runs before each request and whenever time has passed: the runners' part of the world
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -40,6 +40,13 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return meddle(req, resp), nil
+}
+
+// pass lets the runners do what they did since.
+func (w *wire) pass() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.before()
 }
 
 // send has the server answer, and ends as a connection would.
