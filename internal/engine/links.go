@@ -124,12 +124,17 @@ func readManager(ctx context.Context, g GitLab, about fleet.Subject, now time.Ti
 
 // readWatched reads what GitLab shows on a watched system_id: one request where
 // its manager runs no job, for that is counted from the very jobs that the
-// lists would hold (facts/gitlab.md 1.7); else the lists too.
+// lists would hold (facts/gitlab.md 1.7); else the lists too. A job that it runs
+// and does not list may be an orphan that nobody can name: not clean.
 func (r *errand) readWatched(ctx context.Context, about fleet.Subject) *fleet.GitLabReading {
 	asked := r.now()
 	reading := readManager(ctx, r.f.GitLab, about, asked)
 	if reading.Unknown != "" || reading.Busy() == fleet.BusyIdle {
 		return reading
 	}
-	return r.f.GitLab.Read(ctx, about, asked)
+	reading = r.f.GitLab.Read(ctx, about, asked)
+	if reading.Busy() == fleet.BusyActive && len(reading.Executing()) == 0 {
+		reading.Unknown = "the manager runs a job that is not in its lists: one of a project that the token cannot see, or of a VM that died"
+	}
+	return reading
 }

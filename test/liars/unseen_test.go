@@ -65,6 +65,26 @@ func TestAJobInAProjectThatTheTokenCannotSeeIsWaitedFor(t *testing.T) {
 	})
 }
 
+// The watch cannot name an orphan that the token cannot see. It must not call
+// that clean.
+func TestAnOrphanInAProjectThatTheTokenCannotSeeIsNotCalledClean(t *testing.T) {
+	play(t, func(t *testing.T) {
+		s := newScene(t, []string{"a"}, halfBlind)
+		old := s.VM("a").ID
+		s.atStop(func() { s.assign("a", simgitlab.JobSpec{Project: "acme/hidden"}) })
+		id := s.Ask(fleet.KindRecreate, "a")
+		s.Run(50 * time.Minute)
+		s.mustReplace(id, "a", old)
+		if story := s.Story(); strings.Contains(story, "orphan_watch: clean") || !strings.Contains(story, "a project that the token cannot see") {
+			t.Errorf("the watch sees nothing, and says that there is nothing\n%s", story)
+		}
+		s.Run(3 * time.Hour) // GitLab fails the job after an hour
+		if open, _ := s.Store.UnfinishedChores(t.Context()); len(open) > 0 {
+			t.Errorf("the watch never ends\n%s", s.Story())
+		}
+	})
+}
+
 // cases.md T24: on GitLab 18.5 to 18.7 an assigned job may stay pending, and no
 // signal of the manager's shows it. The process does.
 func TestAJobThatIsStillPendingInGitLabKeepsTheVM(t *testing.T) {
@@ -119,8 +139,9 @@ func TestARunningJobWithoutALinkToItsManagerKeepsTheVM(t *testing.T) {
 	})
 }
 
-// Executing jobs that no manager claims are never taken for this VM's.
-func TestAJobThatNoManagerClaimsIsNobodysOrphan(t *testing.T) {
+// Executing jobs that no manager claims are told of, and never taken for this
+// VM's.
+func TestAJobThatNoManagerClaimsIsToldOfAndIsNobodysOrphan(t *testing.T) {
 	play(t, func(t *testing.T) {
 		s := newScene(t, []string{"a", "b"}, nil)
 		old := s.VM("a").ID
@@ -131,6 +152,9 @@ func TestAJobThatNoManagerClaimsIsNobodysOrphan(t *testing.T) {
 		id := s.Ask(fleet.KindRecreate, "a")
 		s.Run(3 * time.Hour)
 		s.mustReplace(id, "a", old)
+		if story := s.Story(); !strings.Contains(story, "/acme/app/-/jobs/") || !strings.Contains(story, "linked to no manager") {
+			t.Errorf("nobody is told\n%s", story)
+		}
 		if s.Meter.Orphaned+s.Meter.CutJobs > 0 {
 			t.Errorf("%d orphaned, %d cut\n%s", s.Meter.Orphaned, s.Meter.CutJobs, s.Story())
 		}
