@@ -8,9 +8,6 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// linksEvery bounds how often GitLab is asked for links while the unit runs.
-const linksEvery = time.Minute
-
 // snapshot gathers the evidence for one decision. GitLab is asked after the
 // process is gone, when the host cannot be reached, and at most once a minute
 // for the links that people see (design.md section 4.3).
@@ -94,28 +91,15 @@ func (w *work) lookAtGitLab(ctx context.Context, s *fleet.Snapshot) {
 		s.NoGitLab = s.NoGitLab || w.op.Old.SystemID == ""
 		return
 	}
-	now := w.now()
 	after := d.ExitSeenAt
 	if noGuest(s.Provider) {
-		after = now // what it shows executing now, the end of the guest has cut
+		after = w.now() // what it shows executing now, the end of the guest has cut
 	}
 	if after.IsZero() {
-		if now.Sub(d.LinksAt) < linksEvery {
-			s.GitLab = &fleet.GitLabReading{Subject: w.op.OldSubject(), Running: d.Jobs} // as last seen, for the text only
-			return
-		}
-		after, d.LinksAt = now.Add(-linksEvery), now
-		var cancel context.CancelFunc
-		ctx, cancel = timeout(ctx, 3*time.Second) // links are no reason to be late
-		defer cancel()
+		w.lookForLinks(ctx, s)
+		return
 	}
-	s.GitLab = w.f.GitLab.Read(ctx, w.op.OldSubject(), after)
-	if s.GitLab.Unknown != "" && !d.OrderedAt.IsZero() {
-		d.GitLabUnsure = true
-	}
-	if s.GitLab.Unknown == "" || len(s.GitLab.Executing()) > 0 {
-		d.Jobs = s.GitLab.Executing()
-	}
+	w.gitlabSaid(s, w.f.GitLab.Read(ctx, w.op.OldSubject(), after))
 }
 
 // noGuest says whether the provider lists no guest that runs.

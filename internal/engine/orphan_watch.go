@@ -86,7 +86,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	if err != nil {
 		return err
 	}
-	reading := r.f.GitLab.Read(ctx, s.Subject, r.now())
+	reading := r.readWatched(ctx, s.Subject)
 	r.saw(&s, reading)
 	s.opened(vm.OpenedAt)
 	suspects := s.suspects(reading)

@@ -131,6 +131,7 @@ type DrainState struct {
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
 	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
 	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
+	ListedAt         time.Time    `json:"listed_at,omitzero"`      // when it last listed them
 	Disagreed        Disagreement `json:"disagreed,omitempty"`     // which witness contradicted the verdict
 }
 

@@ -127,6 +127,9 @@ func (g *GitLabReading) Words() string {
 	for _, job := range g.Canceling {
 		words += "; shows " + job.String() + " being canceled on it"
 	}
+	for _, job := range g.Unclaimed {
+		words += "; shows " + job.String() + " running on the runner entry and linked to no manager: nobody can tell on which VM"
+	}
 	return words
 }
 

@@ -1,6 +1,7 @@
 package gitlab
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -58,27 +59,33 @@ func (p *pause) note(resp *http.Response) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if until := p.now().Add(min(wait, pauseMost)); until.After(p.until) {
+	if until := p.now().Add(wait); until.After(p.until) {
 		p.until = until
 	}
 }
 
 // retryAfter reads how long to stay away: of a 429 always something, of a 503
-// only what it says (RFC 9110, 10.2.3). Zero: no wish.
+// only what it says (RFC 9110, 10.2.3). Zero: no wish. A wish that is none, or
+// one for the past, must not make a loop of a limit that was hit.
 func retryAfter(resp *http.Response, now time.Time) time.Duration {
 	limited := resp.StatusCode == http.StatusTooManyRequests
 	if !limited && resp.StatusCode != http.StatusServiceUnavailable {
 		return 0
 	}
-	text := resp.Header.Get("Retry-After")
-	if n, err := strconv.Atoi(text); err == nil && n >= 0 {
-		return time.Duration(n) * time.Second
+	wait := wished(resp.Header.Get("Retry-After"), now)
+	if limited && wait <= 0 {
+		return pauseDefault
+	}
+	return min(max(wait, 0), pauseMost)
+}
+
+// wished reads the header's two forms; zero where it is neither.
+func wished(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(text, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		return time.Duration(min(n, uint64(pauseMost/time.Second))) * time.Second //nolint:gosec // bounded
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return at.Sub(now)
 	}
-	if !limited {
-		return 0
-	}
-	return pauseDefault
+	return 0
 }

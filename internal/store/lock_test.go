@@ -18,6 +18,8 @@ const (
 	lockFor  = "SLUICE_TEST_LOCK"  // takes this journal's engine lock and waits
 	writesTo = "SLUICE_TEST_WRITE" // commits on this journal and ends
 	commits  = "SLUICE_TEST_COMMITS"
+	livesOn  = "SLUICE_TEST_LIFE" // moves an operation through its phases on this journal and ends
+	lifeSync = "SLUICE_TEST_LIFE_SYNC"
 )
 
 func TestMain(m *testing.M) {
@@ -26,6 +28,8 @@ func TestMain(m *testing.M) {
 		holdLock(os.Getenv(lockFor))
 	case os.Getenv(writesTo) != "":
 		commitTo(os.Getenv(writesTo), os.Getenv(commits))
+	case os.Getenv(livesOn) != "":
+		live(os.Getenv(livesOn), os.Getenv(lifeSync))
 	default:
 		os.Exit(m.Run())
 	}

@@ -47,7 +47,7 @@ func (h hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts, 
 	}
 	f := &fleet.HostFacts{
 		Reading: *h.reading(t, vm), UnitLoaded: true, ConfigKnown: true, SystemIDs: []string{vm.SystemID},
-		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-"}},
+		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-", TokenExpiresAt: vm.TokenExpires}},
 	}
 	if vm.Unregisters {
 		f.Unregisters = []string{"remove-registration.service"}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -18,6 +19,7 @@ const Owner = "sluice-test"
 
 // World is one fleet, its cloud and its GitLab.
 type World struct {
+	clock  sync.Mutex // held to set now, and by who asks for it from elsewhere
 	now    time.Time
 	Spec   fleet.Spec
 	VMs    []*VM // every incarnation ever made, in order of birth
@@ -32,6 +34,8 @@ type World struct {
 	TokenDead    bool
 	SameSystemID bool // a new incarnation gets the old one's system_id
 	NoGitLab     bool
+	GitLab       engine.GitLab      // instead of the world's own, if not nil
+	Registrar    engine.Registrar   // likewise
 	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
 	Lose         map[string]int     // answers to lose after the effect, by port call
 	Hang         map[string]bool    // port calls that end only with their context; for synctest
@@ -53,6 +57,7 @@ type VM struct {
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
 	Unregisters              bool      // a unit of the host unregisters the token at shutdown
+	TokenExpires             time.Time // in config.toml; zero = never
 	Never                    bool      // no runner ever started: no system_id, no manager
 	Unit                     fleet.UnitState
 	DropIn                   fleet.DropIn
@@ -90,12 +95,18 @@ func New(names ...string) *World {
 	return w
 }
 
-// Now tells the discrete time.
-func (w *World) Now() time.Time { return w.now }
+// Now tells the discrete time. What an adapter has under way may ask, too.
+func (w *World) Now() time.Time {
+	w.clock.Lock()
+	defer w.clock.Unlock()
+	return w.now
+}
 
 // Advance lets time pass: boots end, jobs end, deletes take effect.
 func (w *World) Advance(d time.Duration) {
+	w.clock.Lock()
 	w.now = w.now.Add(d)
+	w.clock.Unlock()
 	for _, vm := range w.VMs {
 		w.settle(vm)
 	}
@@ -104,10 +115,16 @@ func (w *World) Advance(d time.Duration) {
 // Engine makes an engine over the world, as a fresh process would.
 func (w *World) Engine() *engine.Engine {
 	f := &engine.Fleet{Spec: w.Spec, Hosts: hosts{w}, Machines: machines{w}, Registrar: registrar{w}}
-	if !w.NoGitLab {
-		f.GitLab = gitlab{w}
-	} else {
+	switch {
+	case w.NoGitLab:
 		f.HasGitLab = false
+	case w.GitLab != nil:
+		f.GitLab = w.GitLab
+	default:
+		f.GitLab = gitlab{w}
+	}
+	if w.Registrar != nil {
+		f.Registrar = w.Registrar
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},
