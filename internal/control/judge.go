@@ -94,7 +94,7 @@ func otherImage(in Intent, op fleet.Operation) string {
 
 func sameTarget(in Intent, op fleet.Operation) bool {
 	superseded := op.Phase == fleet.PhaseRestoring && op.Kind != fleet.KindUndrain
-	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain
+	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.SkipsDrain() == in.NoDrain
 }
 
 // givesWay says by which event an operation ends for an intent. A restore gives
