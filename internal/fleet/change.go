@@ -26,7 +26,7 @@ func (o *Operation) Changeable() error {
 	case o.Phase.Finished():
 		return refuse("it has ended already: %s", o.Phase).WithHint("`sluice op show %s` says how; ask anew if more is wanted", o.ID)
 	case !o.Kind.Drains():
-		return refuse("a %s drains nothing: there is nothing to change", o.Kind)
+		return refuse("%s operations drain nothing: there is nothing to change", o.Kind)
 	case !o.Delete.IntentAt.IsZero():
 		return refuse("the delete of %s is committed, there is no way back", o.Ref())
 	case o.Phase == PhaseRestoring || o.Canceled:
