@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -34,6 +35,9 @@ and --cap move hard_cap only where it would pass before the cap.
 		Example: "  sluice op extend op-0a1b --by 10m --why 'release build'\n  sluice op extend op-0a1b --to 15:30\n  sluice op extend op-0a1b --cap 30m",
 		Args:    oneOperation, ValidArgsFunction: p.completeUnfinished,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "by", "to", "cap"); err != nil {
+				return err
+			}
 			e, err := p.extension(by, limit, to)
 			if err != nil {
 				return err
@@ -51,9 +55,21 @@ and --cap move hard_cap only where it would pass before the cap.
 	f.DurationVar(&limit, "cap", 0, "to this `LENGTH` after intake was stopped")
 	whyFlag(cmd, &why)
 	lingerFlag(cmd, &stay)
-	cmd.MarkFlagsMutuallyExclusive("by", "to", "cap")
-	cmd.MarkFlagsOneRequired("by", "to", "cap")
 	return cmd
+}
+
+// oneOf wants exactly one of several flags.
+func oneOf(cmd *cobra.Command, flags ...string) error {
+	given := 0
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			given++
+		}
+	}
+	if given == 1 {
+		return nil
+	}
+	return usage(fleet.Errorf(fleet.CodeInvalid, "%d of --%s are given", given, strings.Join(flags, ", --")).WithHint("give one of them"))
 }
 
 // extension is what the flags mean. Errors: usage.

@@ -46,14 +46,17 @@ func timeUp(p fleet.DrainPolicy) time.Duration {
 
 func mishaps() []mishap {
 	return []mishap{
-		{"a job longer than any cap", func(w *enginetest.World) { w.Job("a", 42, 50*time.Minute) },
+		{
+			"a job longer than any cap", func(w *enginetest.World) { w.Job("a", 42, 50*time.Minute) },
 			func(p fleet.DrainPolicy) (fleet.Phase, fleet.Verdict, time.Duration) {
 				if p.OnOverrun == fleet.OverrunAbort {
 					return fleet.PhaseFailed, "", p.Cap
 				}
 				return fleet.PhaseSucceeded, fleet.VerdictOverrun, timeUp(p)
-			}},
-		{"a job that ends in half an hour", func(w *enginetest.World) { w.Job("a", 42, 30*time.Minute) },
+			},
+		},
+		{
+			"a job that ends in half an hour", func(w *enginetest.World) { w.Job("a", 42, 30*time.Minute) },
 			func(p fleet.DrainPolicy) (fleet.Phase, fleet.Verdict, time.Duration) {
 				switch {
 				case p.OnOverrun == fleet.OverrunAbort:
@@ -63,24 +66,29 @@ func mishaps() []mishap {
 				default:
 					return fleet.PhaseSucceeded, fleet.VerdictOverrun, p.Cap
 				}
-			}},
-		{"a host that is lost", func(w *enginetest.World) { w.Job("a", 42, 50*time.Minute); w.VM("a").Cutoff = true },
+			},
+		},
+		{
+			"a host that is lost", func(w *enginetest.World) { w.Job("a", 42, 50*time.Minute); w.VM("a").Cutoff = true },
 			func(p fleet.DrainPolicy) (fleet.Phase, fleet.Verdict, time.Duration) {
 				if p.Unreachable == fleet.UnreachableFail { // it waits for the host, to give intake back
 					return fleet.PhaseRestoring, "", p.ReachDeadline
 				}
 				return fleet.PhaseSucceeded, fleet.VerdictUnreachable, p.ReachDeadline
-			}},
-		{"a GitLab that does not answer", func(w *enginetest.World) {
-			w.GitLabDown = true
-			w.Fences["create"] = func() { w.GitLabDown = false } // the gate asks it
+			},
 		},
+		{
+			"a GitLab that does not answer", func(w *enginetest.World) {
+				w.GitLabDown = true
+				w.Fences["create"] = func() { w.GitLabDown = false } // the gate asks it
+			},
 			func(p fleet.DrainPolicy) (fleet.Phase, fleet.Verdict, time.Duration) {
 				if p.OnUnproven == fleet.UnprovenAbort {
 					return fleet.PhaseFailed, "", timeUp(p)
 				}
 				return fleet.PhaseSucceeded, fleet.VerdictUnproven, timeUp(p)
-			}},
+			},
+		},
 	}
 }
 
