@@ -17,6 +17,10 @@ const (
 	ActionRead     Action = "read"     // fleets, VMs, operations, events, doctor
 	ActionPlan     Action = "plan"     // say what asking would do
 	ActionOverride Action = "override" // no_drain, take_over, parallel, and policies harsher than the fleet's own
+	// Of a drain that is under way, whoever asked for it.
+	ActionExtend    Action = "extend"     // make its cap later
+	ActionSetPolicy Action = "set-policy" // put it under another policy; with override, a harsher one than the fleet's own
+	ActionSkipDrain Action = "skip-drain" // do not wait for its jobs; needs override too
 )
 
 // Actions lists them all.
@@ -25,7 +29,7 @@ func Actions() []Action {
 	for _, kind := range fleet.Kinds() {
 		list = append(list, Action(kind))
 	}
-	return append(list, ActionOverride)
+	return append(list, ActionExtend, ActionSetPolicy, ActionSkipDrain, ActionOverride)
 }
 
 // identity are the claims that say who asks, and not how; ids before paths,
@@ -150,7 +154,7 @@ func (rule *Rule) refuses(r Request) string {
 }
 
 // allows says whether the action is on the list. Who may do anything may look;
-// who may change something may have it planned.
+// who may ask for operations may have them planned.
 func (rule *Rule) allows(a Action) bool {
 	switch {
 	case slices.Contains(rule.Allow, a):
@@ -158,7 +162,7 @@ func (rule *Rule) allows(a Action) bool {
 	case a == ActionRead:
 		return len(rule.Allow) > 0
 	case a == ActionPlan:
-		return slices.ContainsFunc(rule.Allow, func(b Action) bool { return b != ActionRead && b != ActionOverride })
+		return slices.ContainsFunc(rule.Allow, func(b Action) bool { return slices.Contains(fleet.Kinds(), fleet.Kind(b)) })
 	}
 	return false
 }

@@ -154,27 +154,34 @@ func intentOf(in *askInput, by fleet.Actor) (control.Intent, error) {
 	if b.Policy == nil {
 		return intent, nil
 	}
+	var err error
+	intent.Policy, err = patchOf(b.Policy)
+	return intent, err
+}
+
+// patchOf is what a policy in a request changes. Errors: CodeInvalid.
+func patchOf(b *PolicyPatch) (p control.PolicyPatch, err error) {
 	for _, d := range []struct {
 		name, text string
 		to         **time.Duration
 	}{
-		{"cap", b.Policy.Cap, &intent.Policy.Cap},
-		{"hard_cap", b.Policy.HardCap, &intent.Policy.HardCap},
-		{"reach_deadline", b.Policy.ReachDeadline, &intent.Policy.ReachDeadline},
+		{"policy.cap", b.Cap, &p.Cap},
+		{"policy.hard_cap", b.HardCap, &p.HardCap},
+		{"policy.reach_deadline", b.ReachDeadline, &p.ReachDeadline},
 	} {
 		if d.text == "" {
 			continue
 		}
-		length, err := time.ParseDuration(d.text)
+		long, err := length(d.name, d.text)
 		if err != nil {
-			return intent, fleet.Errorf(fleet.CodeInvalid, "policy.%s: %q is not a duration", d.name, d.text).WithHint("write 45s, 10m or 1h30m")
+			return p, err
 		}
-		*d.to = &length
+		*d.to = &long
 	}
-	intent.Policy.OnOverrun = word[fleet.Overrun](b.Policy.OnOverrun)
-	intent.Policy.Unreachable = word[fleet.Unreachable](b.Policy.Unreachable)
-	intent.Policy.OnUnproven = word[fleet.Unproven](b.Policy.OnUnproven)
-	return intent, nil
+	p.OnOverrun = word[fleet.Overrun](b.OnOverrun)
+	p.Unreachable = word[fleet.Unreachable](b.Unreachable)
+	p.OnUnproven = word[fleet.Unproven](b.OnUnproven)
+	return p, nil
 }
 
 // word is nil for "", which leaves the choice to the fleet.

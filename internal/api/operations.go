@@ -34,6 +34,11 @@ type ResumeBody struct {
 	Image string `json:"image,omitempty" maxLength:"1024" doc:"A corrected image, while it is held in creating."`
 }
 
+type cancelInput struct {
+	ID   string `path:"id" maxLength:"64" doc:"The operation's id, or a beginning of it that only one has."`
+	Body *WhyBody
+}
+
 type resumeInput struct {
 	ID   string `path:"id" maxLength:"64" doc:"The operation's id, or a beginning of it that only one has."`
 	Body ResumeBody
@@ -68,6 +73,7 @@ func (s *Server) operations() {
 		Summary: "Go on with an operation that is held or backing off",
 		Errors:  []int{http.StatusNotFound, http.StatusConflict},
 	}, s.resume)
+	s.changes()
 }
 
 func (s *Server) list(c *call, in *listInput) (*listOutput, error) {
@@ -118,8 +124,12 @@ func (s *Server) whole(c *call, op *fleet.Operation) (*Operation, error) {
 	return &view, nil
 }
 
-func (s *Server) cancel(c *call, in *idInput) (*operationOutput, error) {
-	op, err := s.Control.Cancel(c, in.ID, c.by)
+func (s *Server) cancel(c *call, in *cancelInput) (*operationOutput, error) {
+	by := c.by
+	if in.Body != nil {
+		by.Why = in.Body.Why
+	}
+	op, err := s.Control.Cancel(c, in.ID, by)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type Control interface {
 	Ask(ctx context.Context, in control.Intent) ([]control.Answer, error)
 	Plan(ctx context.Context, in control.Intent) ([]control.Answer, error)
 	Cancel(ctx context.Context, id string, by fleet.Actor) (*fleet.Operation, error)
+	Change(ctx context.Context, id string, ch control.Change) (*fleet.Operation, error)
 	Resume(ctx context.Context, id, image string, by fleet.Actor) (*fleet.Operation, error)
 	Spec(name string) (fleet.Spec, error)
 }

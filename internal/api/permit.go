@@ -85,6 +85,8 @@ func (s *Server) pipelineMay(c echo.Context, who *visitor) error {
 	switch c.Request().Method + " " + c.Path() {
 	case "POST /api/v1/fleets/:fleet/operations", "POST /api/v1/fleets/:fleet/operations/plan":
 		return nil // judged with the body, in permit
+	case "PATCH /api/v1/operations/:id", "POST /api/v1/operations/:id/skip-drain":
+		return nil // judged with the body, in permitChange
 	case "GET /api/v1/fleets":
 		return nil // filtered, by reads
 	case "GET /api/v1/fleets/:fleet/vms", "GET /api/v1/fleets/:fleet/doctor":

@@ -14,7 +14,8 @@ func operationView(op *fleet.Operation) Operation {
 		CreatedAt: op.CreatedAt, UpdatedAt: op.UpdatedAt, PhaseSince: op.PhaseSince, FinishedAt: stamp(op.FinishedAt),
 		Waiting: op.Waiting, Until: stamp(op.Until), Then: op.Then,
 		Jobs: jobViews(op.Drain.Jobs), StoppedAt: stamp(op.Drain.StoppedAt), Deadline: stamp(op.Drain.Deadline),
-		Verdict: string(op.Drain.Verdict), Committed: !op.Delete.IntentAt.IsZero(), CutJobs: jobViews(op.CutJobs),
+		HardCapAt: stamp(op.Drain.HardCap),
+		Verdict:   string(op.Drain.Verdict), Committed: !op.Delete.IntentAt.IsZero(), CutJobs: jobViews(op.CutJobs),
 		Held: op.Held, Canceling: op.Canceled, Old: Incarnation(op.Old), New: Incarnation(op.Create.New),
 	}
 	for _, r := range op.Readings {

@@ -30,6 +30,7 @@ type Operation struct {
 	Jobs       []Job       `json:"jobs,omitempty" doc:"The jobs that the drain waits for, as last seen."`
 	StoppedAt  *time.Time  `json:"stopped_at,omitempty" doc:"When intake was stopped; the cap counts from here."`
 	Deadline   *time.Time  `json:"deadline,omitempty" doc:"When the cap passes."`
+	HardCapAt  *time.Time  `json:"hard_cap_at,omitempty" doc:"When the waiting ends under on_overrun wait."`
 	Verdict    string      `json:"verdict,omitempty" doc:"How the drain ended."`
 	Committed  bool        `json:"delete_committed" doc:"The intent to delete is stored: there is no way back."`
 	CutJobs    []Job       `json:"cut_jobs,omitempty" doc:"Jobs that were ended by the removal of the VM."`

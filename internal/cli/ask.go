@@ -191,7 +191,12 @@ func (p *program) confirm(r *request, args []string) error {
 	if r.noDrain {
 		how = "WITHOUT a drain: running jobs are cut"
 	}
-	fmt.Fprintf(p.Stderr, "Delete %s %s? [y/N] ", strings.Join(args, ", "), how)
+	return p.confirmed(fmt.Sprintf("Delete %s %s?", strings.Join(args, ", "), how))
+}
+
+// confirmed asks the person at the terminal.
+func (p *program) confirmed(question string) error {
+	fmt.Fprintf(p.Stderr, "%s [y/N] ", question)
 	line, _ := bufio.NewReader(p.Stdin).ReadString('\n') // end of input is a no
 	if answer := strings.ToLower(strings.TrimSpace(line)); answer == "y" || answer == "yes" {
 		return nil

@@ -24,8 +24,7 @@ func (p *program) card(op *client.Operation) {
 	p.row("phase", p.paint.phase(string(op.Phase), string(op.Phase)))
 	p.row("asked by", joined(op.By.Name, deref(op.By.From), deref(op.By.Why)))
 	p.row("image", deref(op.Image))
-	p.row("policy", fmt.Sprintf("cap %s, then %s; host out of reach for %s: %s; GitLab unknown at the cap: %s",
-		short(op.Policy.Cap), op.Policy.OnOverrun, short(op.Policy.ReachDeadline), op.Policy.Unreachable, op.Policy.OnUnproven))
+	p.row("policy", policyText(&op.Policy))
 	p.row("waits", p.waitsFor(op))
 	p.evidence(op)
 	if op.StoppedAt != nil {

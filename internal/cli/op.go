@@ -14,12 +14,12 @@ import (
 
 func (p *program) opCommand() *cobra.Command {
 	op := &cobra.Command{
-		Use: "op", Short: "List, show, watch, cancel and resume operations",
+		Use: "op", Short: "List, show, watch, change, cancel and resume operations",
 		Example: "  sluice op list --unfinished\n  sluice op watch op-0a1b",
 		Args:    noSuchCommand,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	op.AddCommand(p.opList(), p.opShow(), p.opWatch(), p.opCancel(), p.opResume())
+	op.AddCommand(p.opList(), p.opShow(), p.opWatch(), p.opExtend(), p.opSetPolicy(), p.opSkipDrain(), p.opCancel(), p.opResume())
 	return op
 }
 
@@ -130,6 +130,7 @@ func (p *program) opWatch() *cobra.Command {
 }
 
 func (p *program) opCancel() *cobra.Command {
+	var why string
 	var stay time.Duration
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End an operation and give intake back",
@@ -139,10 +140,11 @@ after that there is no way back and it is refused. Alone it also does that work.
 		Args:    oneOperation, ValidArgsFunction: p.completeUnfinished,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.change(cmd, args, func(s *session) (*client.Operation, error) {
-				return s.Cancel(cmd.Context(), args[0])
+				return s.CancelBecause(cmd.Context(), args[0], why)
 			}, true, stay)
 		},
 	}
+	whyFlag(cmd, &why)
 	lingerFlag(cmd, &stay)
 	return cmd
 }
@@ -170,6 +172,11 @@ alone, one that an earlier command left.`,
 
 // change asks for a change of an operation and, alone, works on it to its end.
 func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool, stay time.Duration) error {
+	return p.changeAndShow(cmd, args, ask, canceling, stay, func(op *client.Operation) error { return p.detached([]client.Operation{*op}) })
+}
+
+// changeAndShow is change; show tells of it where a server goes on with it.
+func (p *program) changeAndShow(cmd *cobra.Command, args []string, ask func(*session) (*client.Operation, error), canceling bool, stay time.Duration, show func(*client.Operation) error) error {
 	s, err := p.connect(cmd.Context(), app.RoleWork, commandLine(cmd, args))
 	if err != nil {
 		return err
@@ -180,7 +187,7 @@ func (p *program) change(cmd *cobra.Command, args []string, ask func(*session) (
 		return err
 	}
 	if !s.alone() {
-		return p.detached([]client.Operation{*op})
+		return show(op)
 	}
 	if err := p.leftovers(cmd.Context(), s, op.Id); err != nil {
 		return err

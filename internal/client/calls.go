@@ -66,8 +66,41 @@ func (c *Client) Examine(ctx context.Context, fleetName string, vms []string) (*
 
 // Cancel ends an operation and gives intake back.
 func (c *Client) Cancel(ctx context.Context, id string) (*Operation, error) {
-	response, err := c.api.CancelOperation(ctx, id)
+	return c.CancelBecause(ctx, id, "")
+}
+
+// CancelBecause is Cancel with a reason for the journal.
+func (c *Client) CancelBecause(ctx context.Context, id, why string) (*Operation, error) {
+	response, err := c.api.CancelOperation(ctx, id, reason(why))
 	return read[Operation](c, response, err)
+}
+
+// Change extends a drain that is under way, or puts it under another policy; key
+// is the Idempotency-Key, "" = none.
+func (c *Client) Change(ctx context.Context, id, key string, body ChangeBody) (*Operation, error) {
+	params := &ChangeOperationParams{}
+	if key != "" {
+		params.IdempotencyKey = &key
+	}
+	response, err := c.api.ChangeOperation(ctx, id, params, body)
+	return read[Operation](c, response, err)
+}
+
+// SkipDrain has an operation go on without waiting for jobs.
+func (c *Client) SkipDrain(ctx context.Context, id, key, why string) (*Operation, error) {
+	params := &SkipDrainParams{}
+	if key != "" {
+		params.IdempotencyKey = &key
+	}
+	response, err := c.api.SkipDrain(ctx, id, params, reason(why))
+	return read[Operation](c, response, err)
+}
+
+func reason(why string) WhyBody {
+	if why == "" {
+		return WhyBody{}
+	}
+	return WhyBody{Why: &why}
 }
 
 // Resume goes on with an operation; image "" keeps the one asked for.

@@ -460,6 +460,15 @@ type Asked struct {
 	SelfDrain  *SelfDrain  `json:"self_drain,omitempty"`
 }
 
+// ChangeBody defines model for ChangeBody.
+type ChangeBody struct {
+	Extend *ExtendBody  `json:"extend,omitempty"`
+	Policy *PolicyPatch `json:"policy,omitempty"`
+
+	// Why The reason, for the journal.
+	Why *string `json:"why,omitempty"`
+}
+
 // Chore defines model for Chore.
 type Chore struct {
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
@@ -562,6 +571,22 @@ type Events struct {
 
 	// Next Ask on with after= this id.
 	Next int64 `json:"next"`
+}
+
+// ExtendBody defines model for ExtendBody.
+type ExtendBody struct {
+	// By Later by this, and hard_cap with it. A cap that has passed is counted from now.
+	//
+	// Example: 10m
+	By *string `json:"by,omitempty"`
+
+	// Cap To this long after the stop. hard_cap moves where it would pass before.
+	//
+	// Example: 30m
+	Cap *string `json:"cap,omitempty"`
+
+	// To To this moment; only when intake is stopped. hard_cap moves where it would pass before.
+	To *time.Time `json:"to,omitempty"`
 }
 
 // Failure defines model for Failure.
@@ -680,6 +705,9 @@ type Operation struct {
 
 	// Found Orphaned and cut jobs that were found, with their links.
 	Found *[]string `json:"found,omitempty"`
+
+	// HardCapAt When the waiting ends under on_overrun wait.
+	HardCapAt *time.Time `json:"hard_cap_at,omitempty"`
 
 	// Held It waits for a person: resume it.
 	Held *bool  `json:"held,omitempty"`
@@ -852,6 +880,12 @@ type VMs struct {
 	Vms []VM `json:"vms"`
 }
 
+// WhyBody defines model for WhyBody.
+type WhyBody struct {
+	// Why The reason, for the journal.
+	Why *string `json:"why,omitempty"`
+}
+
 // ListDeliveriesParams defines parameters for ListDeliveries.
 type ListDeliveriesParams struct {
 	Event   *ListDeliveriesParamsEvent   `form:"event,omitempty" json:"event,omitempty"`
@@ -911,14 +945,35 @@ type ListOperationsParams struct {
 	Limit      *int64 `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
+// ChangeOperationParams defines parameters for ChangeOperation.
+type ChangeOperationParams struct {
+	// IdempotencyKey A repeat with the same key changes nothing more. Pipelines must send one.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
+// SkipDrainParams defines parameters for SkipDrain.
+type SkipDrainParams struct {
+	// IdempotencyKey Pipelines must send one. Skipping twice is skipping once.
+	IdempotencyKey *string `json:"Idempotency-Key,omitempty"`
+}
+
 // AskJSONRequestBody defines body for Ask for application/json ContentType.
 type AskJSONRequestBody = AskBody
 
 // PlanJSONRequestBody defines body for Plan for application/json ContentType.
 type PlanJSONRequestBody = AskBody
 
+// ChangeOperationJSONRequestBody defines body for ChangeOperation for application/json ContentType.
+type ChangeOperationJSONRequestBody = ChangeBody
+
+// CancelOperationJSONRequestBody defines body for CancelOperation for application/json ContentType.
+type CancelOperationJSONRequestBody = WhyBody
+
 // ResumeOperationJSONRequestBody defines body for ResumeOperation for application/json ContentType.
 type ResumeOperationJSONRequestBody = ResumeBody
+
+// SkipDrainJSONRequestBody defines body for SkipDrain for application/json ContentType.
+type SkipDrainJSONRequestBody = WhyBody
 
 // RequestEditorFn is the function signature for the RequestEditor callback function
 type RequestEditorFn func(ctx context.Context, req *http.Request) error
@@ -1059,10 +1114,33 @@ type ClientInterface interface {
 	// Corresponds with GET /api/v1/operations/{id} (the `GetOperation` operationId).
 	GetOperation(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// CancelOperation End an operation and give intake back; refused once the delete is committed
+	// ChangeOperationWithBody Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+	ChangeOperationWithBody(ctx context.Context, id string, params *ChangeOperationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ChangeOperation Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+	ChangeOperation(ctx context.Context, id string, params *ChangeOperationParams, body ChangeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelOperationWithBody End an operation and give intake back; refused once the delete is committed
+	//
+	// Takes any type of body and a specified content type.
 	//
 	// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
-	CancelOperation(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error)
+	CancelOperationWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CancelOperation End an operation and give intake back; refused once the delete is committed
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
+	CancelOperation(ctx context.Context, id string, body CancelOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ResumeOperationWithBody Go on with an operation that is held or backing off
 	//
@@ -1077,6 +1155,20 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /api/v1/operations/{id}/resume (the `ResumeOperation` operationId).
 	ResumeOperation(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SkipDrainWithBody Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+	SkipDrainWithBody(ctx context.Context, id string, params *SkipDrainParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// SkipDrain Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+	SkipDrain(ctx context.Context, id string, params *SkipDrainParams, body SkipDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // ListDeliveries List webhook deliveries with what became of them, newest first
@@ -1254,11 +1346,64 @@ func (c *API) GetOperation(ctx context.Context, id string, reqEditors ...Request
 	return c.Client.Do(req)
 }
 
-// CancelOperation End an operation and give intake back; refused once the delete is committed
+// ChangeOperationWithBody Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+func (c *API) ChangeOperationWithBody(ctx context.Context, id string, params *ChangeOperationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeOperationRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ChangeOperation Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+func (c *API) ChangeOperation(ctx context.Context, id string, params *ChangeOperationParams, body ChangeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewChangeOperationRequest(c.Server, id, params, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelOperationWithBody End an operation and give intake back; refused once the delete is committed
+//
+// Takes any type of body and a specified content type.
 //
 // Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
-func (c *API) CancelOperation(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewCancelOperationRequest(c.Server, id)
+func (c *API) CancelOperationWithBody(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOperationRequestWithBody(c.Server, id, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CancelOperation End an operation and give intake back; refused once the delete is committed
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
+func (c *API) CancelOperation(ctx context.Context, id string, body CancelOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCancelOperationRequest(c.Server, id, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1293,6 +1438,40 @@ func (c *API) ResumeOperationWithBody(ctx context.Context, id string, contentTyp
 // Corresponds with POST /api/v1/operations/{id}/resume (the `ResumeOperation` operationId).
 func (c *API) ResumeOperation(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewResumeOperationRequest(c.Server, id, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SkipDrainWithBody Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+func (c *API) SkipDrainWithBody(ctx context.Context, id string, params *SkipDrainParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSkipDrainRequestWithBody(c.Server, id, params, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// SkipDrain Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+func (c *API) SkipDrain(ctx context.Context, id string, params *SkipDrainParams, body SkipDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewSkipDrainRequest(c.Server, id, params, body)
 	if err != nil {
 		return nil, err
 	}
@@ -1856,8 +2035,81 @@ func NewGetOperationRequest(server string, id string) (*http.Request, error) {
 	return req, nil
 }
 
-// NewCancelOperationRequest constructs an http.Request for the CancelOperation method
-func NewCancelOperationRequest(server string, id string) (*http.Request, error) {
+// NewChangeOperationRequest calls the generic ChangeOperation builder with application/json body
+func NewChangeOperationRequest(server string, id string, params *ChangeOperationParams, body ChangeOperationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewChangeOperationRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewChangeOperationRequestWithBody constructs an http.Request for the ChangeOperation method, with any body, and a specified content type
+func NewChangeOperationRequestWithBody(server string, id string, params *ChangeOperationParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/operations/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPatch, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewCancelOperationRequest calls the generic CancelOperation builder with application/json body
+func NewCancelOperationRequest(server string, id string, body CancelOperationJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewCancelOperationRequestWithBody(server, id, "application/json", bodyReader)
+}
+
+// NewCancelOperationRequestWithBody constructs an http.Request for the CancelOperation method, with any body, and a specified content type
+func NewCancelOperationRequestWithBody(server string, id string, contentType string, body io.Reader) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -1882,10 +2134,12 @@ func NewCancelOperationRequest(server string, id string) (*http.Request, error) 
 		return nil, err
 	}
 
-	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
 	if err != nil {
 		return nil, err
 	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -1933,6 +2187,68 @@ func NewResumeOperationRequestWithBody(server string, id string, contentType str
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewSkipDrainRequest calls the generic SkipDrain builder with application/json body
+func NewSkipDrainRequest(server string, id string, params *SkipDrainParams, body SkipDrainJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewSkipDrainRequestWithBody(server, id, params, "application/json", bodyReader)
+}
+
+// NewSkipDrainRequestWithBody constructs an http.Request for the SkipDrain method, with any body, and a specified content type
+func NewSkipDrainRequestWithBody(server string, id string, params *SkipDrainParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/api/v1/operations/%s/skip-drain", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	if params != nil {
+
+		if params.IdempotencyKey != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Idempotency-Key", *params.IdempotencyKey, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Idempotency-Key", headerParam0)
+		}
+
+	}
 
 	return req, nil
 }
@@ -2060,12 +2376,33 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /api/v1/operations/{id} (the `GetOperation` operationId).
 	GetOperationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*GetOperationResponse, error)
 
-	// CancelOperationWithResponse End an operation and give intake back; refused once the delete is committed
+	// ChangeOperationWithBodyWithResponse Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
 	//
-	// Returns a wrapper object for the known response body format(s).
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+	ChangeOperationWithBodyWithResponse(ctx context.Context, id string, params *ChangeOperationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeOperationResponse, error)
+
+	// ChangeOperationWithResponse Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+	ChangeOperationWithResponse(ctx context.Context, id string, params *ChangeOperationParams, body ChangeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeOperationResponse, error)
+
+	// CancelOperationWithBodyWithResponse End an operation and give intake back; refused once the delete is committed
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 	//
 	// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
-	CancelOperationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error)
+	CancelOperationWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error)
+
+	// CancelOperationWithResponse End an operation and give intake back; refused once the delete is committed
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
+	CancelOperationWithResponse(ctx context.Context, id string, body CancelOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error)
 
 	// ResumeOperationWithBodyWithResponse Go on with an operation that is held or backing off
 	//
@@ -2080,6 +2417,20 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /api/v1/operations/{id}/resume (the `ResumeOperation` operationId).
 	ResumeOperationWithResponse(ctx context.Context, id string, body ResumeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*ResumeOperationResponse, error)
+
+	// SkipDrainWithBodyWithResponse Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+	SkipDrainWithBodyWithResponse(ctx context.Context, id string, params *SkipDrainParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SkipDrainResponse, error)
+
+	// SkipDrainWithResponse Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+	SkipDrainWithResponse(ctx context.Context, id string, params *SkipDrainParams, body SkipDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*SkipDrainResponse, error)
 }
 
 type ListDeliveriesResponse struct {
@@ -2829,6 +3180,96 @@ func (r GetOperationResponse) ContentType() string {
 	return ""
 }
 
+type ChangeOperationResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Operation
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *Problem
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *Problem
+	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
+	ApplicationproblemJSON500 *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ChangeOperationResponse) GetJSON200() *Operation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON401() *Problem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON403() *Problem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON409() *Problem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON422() *Problem {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON429() *Problem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
+func (r ChangeOperationResponse) GetApplicationproblemJSON500() *Problem {
+	return r.ApplicationproblemJSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r ChangeOperationResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ChangeOperationResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ChangeOperationResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ChangeOperationResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type CancelOperationResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -3009,6 +3450,96 @@ func (r ResumeOperationResponse) ContentType() string {
 	return ""
 }
 
+type SkipDrainResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Operation
+	// ApplicationproblemJSON401 the response for an HTTP 401 `application/problem+json` response
+	ApplicationproblemJSON401 *Problem
+	// ApplicationproblemJSON403 the response for an HTTP 403 `application/problem+json` response
+	ApplicationproblemJSON403 *Problem
+	// ApplicationproblemJSON404 the response for an HTTP 404 `application/problem+json` response
+	ApplicationproblemJSON404 *Problem
+	// ApplicationproblemJSON409 the response for an HTTP 409 `application/problem+json` response
+	ApplicationproblemJSON409 *Problem
+	// ApplicationproblemJSON422 the response for an HTTP 422 `application/problem+json` response
+	ApplicationproblemJSON422 *Problem
+	// ApplicationproblemJSON429 the response for an HTTP 429 `application/problem+json` response
+	ApplicationproblemJSON429 *Problem
+	// ApplicationproblemJSON500 the response for an HTTP 500 `application/problem+json` response
+	ApplicationproblemJSON500 *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r SkipDrainResponse) GetJSON200() *Operation {
+	return r.JSON200
+}
+
+// GetApplicationproblemJSON401 returns the response for an HTTP 401 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON401() *Problem {
+	return r.ApplicationproblemJSON401
+}
+
+// GetApplicationproblemJSON403 returns the response for an HTTP 403 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON403() *Problem {
+	return r.ApplicationproblemJSON403
+}
+
+// GetApplicationproblemJSON404 returns the response for an HTTP 404 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON404() *Problem {
+	return r.ApplicationproblemJSON404
+}
+
+// GetApplicationproblemJSON409 returns the response for an HTTP 409 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON409() *Problem {
+	return r.ApplicationproblemJSON409
+}
+
+// GetApplicationproblemJSON422 returns the response for an HTTP 422 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON422() *Problem {
+	return r.ApplicationproblemJSON422
+}
+
+// GetApplicationproblemJSON429 returns the response for an HTTP 429 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON429() *Problem {
+	return r.ApplicationproblemJSON429
+}
+
+// GetApplicationproblemJSON500 returns the response for an HTTP 500 `application/problem+json` response
+func (r SkipDrainResponse) GetApplicationproblemJSON500() *Problem {
+	return r.ApplicationproblemJSON500
+}
+
+// GetBody returns the raw response body bytes
+func (r SkipDrainResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r SkipDrainResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r SkipDrainResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r SkipDrainResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
 //
 // Returns a wrapper object for the known response body format(s).
@@ -3154,13 +3685,52 @@ func (c *ClientWithResponses) GetOperationWithResponse(ctx context.Context, id s
 	return ParseGetOperationResponse(rsp)
 }
 
-// CancelOperationWithResponse End an operation and give intake back; refused once the delete is committed
+// ChangeOperationWithBodyWithResponse Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
 //
-// Returns a wrapper object for the known response body format(s).
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+func (c *ClientWithResponses) ChangeOperationWithBodyWithResponse(ctx context.Context, id string, params *ChangeOperationParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ChangeOperationResponse, error) {
+	rsp, err := c.ChangeOperationWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeOperationResponse(rsp)
+}
+
+// ChangeOperationWithResponse Extend a drain's cap, or put it under another policy; refused once the drain has a verdict or the delete is committed
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PATCH /api/v1/operations/{id} (the `ChangeOperation` operationId).
+func (c *ClientWithResponses) ChangeOperationWithResponse(ctx context.Context, id string, params *ChangeOperationParams, body ChangeOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*ChangeOperationResponse, error) {
+	rsp, err := c.ChangeOperation(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseChangeOperationResponse(rsp)
+}
+
+// CancelOperationWithBodyWithResponse End an operation and give intake back; refused once the delete is committed
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
 //
 // Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
-func (c *ClientWithResponses) CancelOperationWithResponse(ctx context.Context, id string, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error) {
-	rsp, err := c.CancelOperation(ctx, id, reqEditors...)
+func (c *ClientWithResponses) CancelOperationWithBodyWithResponse(ctx context.Context, id string, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error) {
+	rsp, err := c.CancelOperationWithBody(ctx, id, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCancelOperationResponse(rsp)
+}
+
+// CancelOperationWithResponse End an operation and give intake back; refused once the delete is committed
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/operations/{id}/cancel (the `CancelOperation` operationId).
+func (c *ClientWithResponses) CancelOperationWithResponse(ctx context.Context, id string, body CancelOperationJSONRequestBody, reqEditors ...RequestEditorFn) (*CancelOperationResponse, error) {
+	rsp, err := c.CancelOperation(ctx, id, body, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -3191,6 +3761,32 @@ func (c *ClientWithResponses) ResumeOperationWithResponse(ctx context.Context, i
 		return nil, err
 	}
 	return ParseResumeOperationResponse(rsp)
+}
+
+// SkipDrainWithBodyWithResponse Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+func (c *ClientWithResponses) SkipDrainWithBodyWithResponse(ctx context.Context, id string, params *SkipDrainParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*SkipDrainResponse, error) {
+	rsp, err := c.SkipDrainWithBody(ctx, id, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSkipDrainResponse(rsp)
+}
+
+// SkipDrainWithResponse Go on without waiting for jobs: they are recorded and cut; refused once the drain has a verdict or the delete is committed
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /api/v1/operations/{id}/skip-drain (the `SkipDrain` operationId).
+func (c *ClientWithResponses) SkipDrainWithResponse(ctx context.Context, id string, params *SkipDrainParams, body SkipDrainJSONRequestBody, reqEditors ...RequestEditorFn) (*SkipDrainResponse, error) {
+	rsp, err := c.SkipDrain(ctx, id, params, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseSkipDrainResponse(rsp)
 }
 
 // ParseListDeliveriesResponse parses an HTTP response from a ListDeliveriesWithResponse call
@@ -3808,6 +4404,81 @@ func ParseGetOperationResponse(rsp *http.Response) (*GetOperationResponse, error
 	return response, nil
 }
 
+// ParseChangeOperationResponse parses an HTTP response from a ChangeOperationWithResponse call
+func ParseChangeOperationResponse(rsp *http.Response) (*ChangeOperationResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ChangeOperationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Operation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseCancelOperationResponse parses an HTTP response from a CancelOperationWithResponse call
 func ParseCancelOperationResponse(rsp *http.Response) (*CancelOperationResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -3892,6 +4563,81 @@ func ParseResumeOperationResponse(rsp *http.Response) (*ResumeOperationResponse,
 	}
 
 	response := &ResumeOperationResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Operation
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 401:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON401 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 403:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON403 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 404:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON404 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 409:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON409 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 422:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON422 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 429:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON429 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 500:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationproblemJSON500 = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseSkipDrainResponse parses an HTTP response from a SkipDrainWithResponse call
+func ParseSkipDrainResponse(rsp *http.Response) (*SkipDrainResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &SkipDrainResponse{
 		Body:         bodyBytes,
 		HTTPResponse: rsp,
 	}

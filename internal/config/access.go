@@ -18,7 +18,7 @@ type Issuer struct {
 type AccessRule struct {
 	Issuer string           `json:"issuer,omitempty" doc:"Only tokens of this issuer. Needed where server.oidc has several: each counts its projects from 1."`
 	Claims map[string]Claim `json:"claims" minProperties:"1" doc:"What the id_token must say: all of these. One of project_id, namespace_id, project_path, namespace_path is needed; prefer ids, paths can be renamed and then be somebody else's."`
-	Allow  []string         `json:"allow" minItems:"1" enum:"read,plan,recreate,delete,create,drain,undrain,override" doc:"What they may do. Changes need ref_protected \"true\" unless claims itself names ref_protected. override: also no_drain, take_over, parallel, a cap shorter or an on_overrun harsher than the fleet's own, and the other policies."`
+	Allow  []string         `json:"allow" minItems:"1" enum:"read,plan,recreate,delete,create,drain,undrain,extend,set-policy,skip-drain,override" doc:"What they may do. Changes need ref_protected \"true\" unless claims itself names ref_protected. override: also no_drain, take_over, parallel, a cap shorter or an on_overrun harsher than the fleet's own, and the other policies. extend, set-policy, skip-drain: of drains that are under way, whoever asked for them; the last needs override too."`
 	Fleets []string         `json:"fleets" minItems:"1" doc:"With which fleets."`
 	VMs    []Text           `json:"vms,omitempty" minItems:"1" doc:"With which of their VMs: names or {glob: PATTERN}. Left out: all."`
 	MaxCap Duration         `json:"max_cap,omitempty" doc:"The longest cap that may be asked for, and, without override, the longest wait by on_overrun: wait. Left out: no limit of its own."`

@@ -50,6 +50,16 @@ func (c *Control) Cancel(ctx context.Context, id string, by fleet.Actor) (*fleet
 	return c.cancel(ctx, id, by)
 }
 
+// Change changes a drain that is under way: extends its cap, puts it under
+// another policy, or skips it. The engine sees it at once, wherever it waits;
+// what it had decided before and not committed is decided anew.
+//
+// Errors: CodeInvalid, CodeNotFound, CodeConflict (the drain has a verdict, or the
+// delete is committed; see fleet.Operation.Changeable), those of Change.Judge.
+func (c *Control) Change(ctx context.Context, id string, ch Change) (*fleet.Operation, error) {
+	return c.changeDrain(ctx, id, ch)
+}
+
 // Resume goes on with an operation that is held after its delete, with a
 // corrected image if one is given; it also ends a backoff. CodeConflict if
 // the operation has finished.

@@ -59,21 +59,30 @@ func (p PolicyPatch) Apply(base fleet.DrainPolicy) fleet.DrainPolicy {
 // differs says in which fields a policy is another than the patch wants, in the
 // words of the API.
 func (p PolicyPatch) differs(from fleet.DrainPolicy) string {
-	wanted := p.Apply(from)
+	return compare(from, p.Apply(from), "its %s is %v, not %v")
+}
+
+// changes says what has become of a policy.
+func changes(before, after fleet.DrainPolicy) string {
+	return compare(before, after, "%s from %v to %v")
+}
+
+// compare renders the fields in which two policies differ: name, one, other.
+func compare(one, other fleet.DrainPolicy, format string) string {
 	var list []string
 	for _, field := range []struct {
-		name      string
-		has, want any
+		name       string
+		one, other any
 	}{
-		{"cap", from.Cap, wanted.Cap},
-		{"on_overrun", from.OnOverrun, wanted.OnOverrun},
-		{"hard_cap", from.HardCap, wanted.HardCap},
-		{"unreachable", from.Unreachable, wanted.Unreachable},
-		{"reach_deadline", from.ReachDeadline, wanted.ReachDeadline},
-		{"on_unproven", from.OnUnproven, wanted.OnUnproven},
+		{"cap", one.Cap, other.Cap},
+		{"on_overrun", one.OnOverrun, other.OnOverrun},
+		{"hard_cap", one.HardCap, other.HardCap},
+		{"unreachable", one.Unreachable, other.Unreachable},
+		{"reach_deadline", one.ReachDeadline, other.ReachDeadline},
+		{"on_unproven", one.OnUnproven, other.OnUnproven},
 	} {
-		if field.has != field.want {
-			list = append(list, fmt.Sprintf("its %s is %v, not %v", field.name, field.has, field.want))
+		if field.one != field.other {
+			list = append(list, fmt.Sprintf(format, field.name, field.one, field.other))
 		}
 	}
 	return strings.Join(list, ", ")

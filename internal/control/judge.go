@@ -97,7 +97,7 @@ func sameTarget(in Intent, op fleet.Operation) bool {
 	if in.TakeOver && !op.Request.TakeOver {
 		return false // the one under way goes on being refused by the host
 	}
-	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.Request.NoDrain == in.NoDrain
+	return !superseded && op.Kind == in.kind() && op.Request.Image == in.Image && op.SkipsDrain() == in.NoDrain
 }
 
 // givesWay says by which event an operation ends for an intent. A restore gives

@@ -33,7 +33,8 @@ func draining(ctx context.Context, w *work) (outcome, error) {
 func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
 	w.sawAll(s)
 	d.Reason = w.rules(d)
-	if d.Overran && !w.op.Drain.Overran {
+	told := d.Overran && !w.op.Drain.Overran
+	if told {
 		w.op.Drain.Overran = true
 		w.fact(fleet.FactWarning, "%s", overrunText(w.op.Kind, s.Policy, d))
 		w.byRow(d)
@@ -57,7 +58,7 @@ func (w *work) act(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (ou
 			w.waitsFor(d.Reason+"; the delete is committed", time.Time{}, "")
 			return wait(5 * time.Second)
 		}
-		if !d.Overran { // that was told
+		if !told { // else the overrun has told it
 			w.fact(fleet.FactWarning, "the drain is given up: %s", d.Reason)
 			w.byRow(d)
 		}
@@ -192,12 +193,28 @@ func (w *work) awaitExit(ctx context.Context, mainPID int, ends ...time.Time) (o
 	}
 	held, done := w.holds.begin(ctx, w.op.ID)
 	defer done()
+	if changed, err := w.changed(ctx); changed || err != nil {
+		return outcome{}, err
+	}
 	seen, err := w.f.Hosts.AwaitExit(held, w.oldTarget(), mainPID, limit)
 	if err != nil && held.Err() == nil {
 		return wait(time.Second) // the next look tells what is wrong
 	}
 	w.attempt.seen = seen
 	return again()
+}
+
+// changed says whether somebody has moved the row since this step loaded it. It
+// is asked when the hold can be interrupted already: what comes later ends it.
+func (w *work) changed(ctx context.Context) (bool, error) {
+	if w.stray { // it has a chore and no row
+		return false, nil
+	}
+	now, err := w.Store.Operation(ctx, w.op.ID)
+	if err != nil {
+		return false, storeError{err}
+	}
+	return now.Revision != w.op.Revision, nil
 }
 
 func differ(a, b string) bool { return a != "" && b != "" && a != b }

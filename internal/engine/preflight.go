@@ -86,7 +86,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	old := list[0]
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
 	switch {
-	case w.op.Request.NoDrain:
+	case w.op.SkipsDrain():
 		return w.preflightSkipped(ctx, old)
 	case old.Presence == fleet.PresenceOff:
 		w.op.WasDown = true
@@ -126,9 +126,13 @@ func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcom
 			}
 		}
 	}
-	w.waive(fleet.VerdictSkipped, 0, w.op.Request.By.Name)
-	w.rules(fleet.Decision{Reason: "the drain is skipped at the request of " + w.op.Request.By.Name})
-	w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", w.op.Request.By.Name, w.op.Ref())
+	by := w.op.Request.By.Name
+	if skip := w.op.Drain.Waiver; skip != nil { // somebody else has, since
+		by = skip.By
+	}
+	w.waive(fleet.VerdictSkipped, 0, by)
+	w.rules(fleet.Decision{Reason: "the drain is skipped at the request of " + by})
+	w.fact(fleet.FactWarning, "the drain is skipped at the request of %s: jobs on %s will be cut", by, w.op.Ref())
 	return move(fleet.EventChecked)
 }
 
@@ -140,6 +144,7 @@ func (w *work) preflightAbsent(ctx context.Context) (outcome, error) {
 	}
 	w.op.Old = vm.Incarnation
 	w.op.WasDown = true
+	w.op.Drain.Verdict, w.op.Drain.VerdictAt, w.op.Drain.Waiver = "", time.Time{}, nil // a skip has nothing to skip
 	w.fact(fleet.FactNote, "the provider lists no instance of %s: there is nothing to drain", w.op.Ref())
 	return move(fleet.EventChecked)
 }

@@ -62,6 +62,18 @@ type Actor struct {
 	Why  string `json:"why,omitempty"`
 }
 
+// Words are all that is known of the actor, for the journal.
+func (a Actor) Words() string {
+	text := a.Name
+	if a.From != "" {
+		text += " from " + a.From
+	}
+	if a.Why != "" {
+		text += ": " + a.Why
+	}
+	return text
+}
+
 // Job is one GitLab CI job as evidence names it.
 type Job struct {
 	ID        int64     `json:"id"`

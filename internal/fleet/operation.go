@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Request is what somebody asked for. It never changes, but for what `op
-// resume --image` corrects.
+// Request is what somebody asked for. It never changes, but for the image that
+// `op resume` corrects and the policy of a drain that is under way (change.go).
 type Request struct {
 	Image    string      `json:"image,omitempty"` // "" = the fleet's own
 	Policy   DrainPolicy `json:"policy"`
@@ -49,6 +49,9 @@ type Operation struct {
 	Verify     VerifyState `json:"verify"`
 	Restore    RestoreGoal `json:"restore"`
 	Canceled   bool        `json:"cancel_requested,omitempty"` // somebody asked to cancel
+	// Changes are those that came with an Idempotency-Key, the last ones: a
+	// repeat of one changes nothing.
+	Changes []ChangeKey `json:"changes,omitempty"`
 
 	Readings []Reading `json:"readings,omitempty"` // of the old VM: what each source last said
 	Told     int       `json:"told,omitempty"`     // readings written to the event log so far
@@ -133,6 +136,13 @@ type DrainState struct {
 	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
 	ListedAt         time.Time    `json:"listed_at,omitzero"`      // when it last listed them
 	Disagreed        Disagreement `json:"disagreed,omitempty"`     // which witness contradicted the verdict
+}
+
+// ChangeKey is an Idempotency-Key under which an operation was changed, and the
+// digest of that change.
+type ChangeKey struct {
+	Key    string `json:"key"`
+	Digest string `json:"digest"`
 }
 
 // Waiver lets a delete go on without a proof: which row, who, when.

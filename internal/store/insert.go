@@ -112,20 +112,8 @@ func insertOne(ctx context.Context, tx *sql.Tx, op fleet.Operation) (control.Ins
 func asked(op fleet.Operation) fleet.Fact {
 	return fleet.Fact{
 		At: op.CreatedAt, Operation: op.ID, Fleet: op.Fleet, VM: op.VM,
-		Kind: fleet.FactAsked, Phase: op.Phase, Text: fmt.Sprintf("%s was asked for by %s", op.Kind, whole(op.Request.By)),
+		Kind: fleet.FactAsked, Phase: op.Phase, Text: fmt.Sprintf("%s was asked for by %s", op.Kind, op.Request.By.Words()),
 	}
-}
-
-// whole is all that is known of an actor.
-func whole(by fleet.Actor) string {
-	text := by.Name
-	if by.From != "" {
-		text += " from " + by.From
-	}
-	if by.Why != "" {
-		text += ": " + by.Why
-	}
-	return text
 }
 
 // repeat yields what the key yielded before, nil if it is new, and whether

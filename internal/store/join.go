@@ -19,7 +19,7 @@ func (s *Store) join(ctx context.Context, tx *sql.Tx, got *control.Inserted, by 
 	op := &got.Operation
 	fact := fleet.Fact{
 		At: s.clock.Now(), Operation: op.ID, Fleet: op.Fleet, VM: op.VM,
-		Kind: fleet.FactAsked, Phase: op.Phase, Text: fmt.Sprintf("%s was asked for by %s too", op.Kind, whole(by)),
+		Kind: fleet.FactAsked, Phase: op.Phase, Text: fmt.Sprintf("%s was asked for by %s too", op.Kind, by.Words()),
 	}
 	known, err := said(ctx, tx, fact)
 	if err != nil || known {

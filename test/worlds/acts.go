@@ -1,8 +1,10 @@
 package worlds
 
 import (
+	"slices"
 	"time"
 
+	"gitlab.com/sluice-runners/sluice/internal/control"
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
@@ -28,7 +30,7 @@ func (w *World) schedule() {
 		w.after(a.At, func() { w.ask(a) })
 		end = max(end, a.At)
 	}
-	for _, a := range w.plan.Acts {
+	for _, a := range slices.Concat(w.plan.Acts, w.plan.Changes) {
 		if a.Point != "" {
 			w.waiting[a.Point] = append(w.waiting[a.Point], waitingAct{a, a.Nth})
 			continue
@@ -93,6 +95,9 @@ func init() { //nolint:gochecknoinits // the acts refer to the world, which refe
 		"pause":        func(w *World, a Act) { w.pausedUntil = w.now + a.For },
 		"lose wakes":   func(w *World, a Act) { w.controller.deafUntil = w.now + a.For },
 		"cancel":       func(w *World, a Act) { w.cancel(a.VM) },
+		"extend":       func(w *World, a Act) { w.extend(a) },
+		"skip drain":   func(w *World, a Act) { w.change(a, control.Change{Skip: true}) },
+		"set policy":   func(w *World, a Act) { w.setPolicy(a) },
 		"resume":       func(w *World, a Act) { w.resumeHeld(a.VM) },
 		"undrain":      func(w *World, a Act) { w.ask(AskPlan{Kind: "undrain", VMs: []int{a.VM}}) },
 		"job at stop":  jobAtStop,

@@ -41,6 +41,9 @@ func Draw(seed uint64) Plan {
 	for range d.IntN(8) {
 		p.Acts = append(p.Acts, d.act(n))
 	}
+	for range max(0, d.IntN(6)-2) {
+		p.Changes = append(p.Changes, d.change(n))
+	}
 	return p
 }
 
@@ -203,6 +206,22 @@ func (d drawing) act(n int) Act {
 		a.Kind, a.Times = d.word("unavailable", "forbidden", "invalid", "rate_limited"), 1+d.IntN(2)
 	case "lose create", "lose delete", "lose orders":
 		a.Times = 1 + d.IntN(3)
+	}
+	return a
+}
+
+// change is what a person changes of a drain, at any time or at the worst.
+func (d drawing) change(n int) Act {
+	a := Act{Do: d.word("extend", "extend", "extend", "skip drain", "set policy", "set policy"), VM: d.IntN(n), At: d.within(20 * time.Minute)}
+	if d.one(2) {
+		a.At, a.Point, a.Nth = 0, aims[d.IntN(len(aims))], 1+min(d.IntN(30), d.IntN(30))
+	}
+	switch a.Do {
+	case "extend":
+		a.For, a.Kind = d.pick(5, 30, 60, 300, 1200)*time.Second, d.word("by", "by", "to", "cap")
+	case "set policy":
+		p := d.policy()
+		a.Policy = &p
 	}
 	return a
 }

@@ -19,7 +19,7 @@ func (w *World) judgeStop(m *machine, t engine.Target, o fleet.Order) {
 	case m.id != t.Instance:
 		w.violation("identity", "%s stops the intake of %s, which a person has made; it was meant for %s", o.Operation, m, t.Instance)
 	case op == nil: // the sweep's
-	case (m.trait == Unregisters || m.trait == Expiry) && !op.Request.NoDrain:
+	case (m.trait == Unregisters || m.trait == Expiry) && !op.Request.NoDrain && !w.ledger.promised[op.ID].skipped:
 		w.violation("refuse", "%s stops the intake of %s, whose host must be refused (%s)", o.Operation, m, m.trait)
 	}
 }

@@ -16,11 +16,12 @@ type ledger struct {
 	usable    map[string]time.Duration // when GitLab last gave a usable answer about a system_id
 	byHand    map[int]time.Duration    // when a person last made or deleted a VM
 	blind     map[int]bool             // the provider has overlooked it at some time
+	promised  map[string]promise       // what people who changed a drain were told
 	tokenDead string                   // who ended the fleet's token
 }
 
 func newLedger() ledger {
-	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}, blind: map[int]bool{}}
+	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}, blind: map[int]bool{}, promised: map[string]promise{}}
 }
 
 // admitted begins the count of how long a host was not heard of.
@@ -69,18 +70,20 @@ func (w *World) waived(op *fleet.Operation, stray bool, m *machine, id string) b
 	if stray {
 		policy = w.spec.Drain
 	}
-	if op.Request.NoDrain && !stray {
-		return true
+	if !stray {
+		p, changed := w.ledger.promised[op.ID]
+		if changed {
+			policy = p.policy
+		}
+		if op.Request.NoDrain || p.skipped {
+			return true
+		}
 	}
 	if policy.Unreachable == fleet.UnreachableProceed && max(m.silence, w.now-m.heard) >= policy.ReachDeadline-time.Second {
 		return true
 	}
-	stop, stopped := m.stops[id]
-	limit := policy.Cap
-	if policy.OnOverrun == fleet.OverrunWait {
-		limit = max(policy.HardCap, policy.Cap)
-	}
-	if !stopped || w.now < stop+limit {
+	limit, begun := w.limit(policy, m, id)
+	if !begun || w.now < limit {
 		return false
 	}
 	return policy.OnOverrun != fleet.OverrunAbort || policy.OnUnproven == fleet.UnprovenProceed

@@ -38,12 +38,8 @@ func (w *World) ask(a AskPlan) {
 	for _, i := range a.VMs {
 		in.VMs = append(in.VMs, vmName(i))
 	}
-	if p := a.Policy; p != nil {
-		policy := p.policy()
-		in.Policy = control.PolicyPatch{
-			Cap: &policy.Cap, OnOverrun: &policy.OnOverrun, HardCap: &policy.HardCap,
-			Unreachable: &policy.Unreachable, ReachDeadline: &policy.ReachDeadline, OnUnproven: &policy.OnUnproven,
-		}
+	if a.Policy != nil {
+		in.Policy = a.Policy.patch()
 	}
 	answers, err := w.control.Ask(context.Background(), in)
 	if err != nil {
@@ -53,6 +49,14 @@ func (w *World) ask(a AskPlan) {
 	for _, answer := range answers {
 		w.say("ada      asks for %s of %s: %s", in.Kind, answer.Operation.VM, answer.Operation.ID)
 		w.ledger.asked = append(w.ledger.asked, answer.Operation.ID)
+	}
+}
+
+func (p PolicyPlan) patch() control.PolicyPatch {
+	policy := p.policy()
+	return control.PolicyPatch{
+		Cap: &policy.Cap, OnOverrun: &policy.OnOverrun, HardCap: &policy.HardCap,
+		Unreachable: &policy.Unreachable, ReachDeadline: &policy.ReachDeadline, OnUnproven: &policy.OnUnproven,
 	}
 }
 

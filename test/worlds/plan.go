@@ -13,6 +13,8 @@ type Plan struct {
 	Jobs   []JobPlan
 	Asks   []AskPlan
 	Acts   []Act
+	// Changes are what people change of drains that are under way, as acts.
+	Changes []Act `json:",omitempty"`
 }
 
 // VMPlan is how a member of the fleet is in the beginning.
@@ -88,4 +90,6 @@ type Act struct {
 	For   time.Duration `json:",omitempty"`
 	Times int           `json:",omitempty"`
 	Kind  string        `json:",omitempty"`
+	// Policy is what a "set policy" asks for.
+	Policy *PolicyPlan `json:",omitempty"`
 }

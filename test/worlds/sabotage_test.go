@@ -54,6 +54,21 @@ func sabotages() []sabotage {
 			"\tfrom, to := s.StopAt.Add(offset-windowBefore), end.Add(offset)",
 			"\tfrom, to := s.ExitAt.Add(offset), end.Add(offset)", "accounts",
 		},
+		{
+			"an extension is lost to what the engine read before it", "internal/engine/evidence.go",
+			"Deadline: d.Deadline, HardCap: d.HardCap,",
+			"Deadline: d.StoppedAt.Add(min(w.f.Drain.Cap, d.Deadline.Sub(d.StoppedAt))), HardCap: d.HardCap,", "cut",
+		},
+		{
+			"a step under way overwrites a change", "internal/engine/enginetest/store.go",
+			"if stored.Revision != op.Revision {",
+			"if stored.Revision < op.Revision {", "cut",
+		},
+		{
+			"an extension moves the words and not the moment", "internal/fleet/change.go",
+			"d.Deadline, d.HardCap = deadline, later(hard, deadline)",
+			"_ = later(hard, deadline)", "change",
+		},
 	}
 }
 

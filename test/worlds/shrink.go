@@ -19,7 +19,7 @@ func Shrink(p Plan, rule string, tries int) Plan {
 	}
 	for again := true; again; {
 		again = false
-		for _, smaller := range []func(Plan, func(Plan) bool) (Plan, bool){fewerActs, fewerJobs, fewerAsks, fewerVMs, simpler} {
+		for _, smaller := range []func(Plan, func(Plan) bool) (Plan, bool){fewerActs, fewerChanges, fewerJobs, fewerAsks, fewerVMs, simpler} {
 			q, found := smaller(p, fails)
 			if found {
 				p, again = q, true
@@ -48,6 +48,12 @@ func fewer[T any](list []T, ok func([]T) bool) ([]T, bool) {
 func fewerActs(p Plan, fails func(Plan) bool) (Plan, bool) {
 	var found bool
 	p.Acts, found = fewer(p.Acts, func(list []Act) bool { p.Acts = list; return fails(p) })
+	return p, found
+}
+
+func fewerChanges(p Plan, fails func(Plan) bool) (Plan, bool) {
+	var found bool
+	p.Changes, found = fewer(p.Changes, func(list []Act) bool { p.Changes = list; return fails(p) })
 	return p, found
 }
 
@@ -94,14 +100,16 @@ func (p Plan) withoutVM(gone int) Plan {
 			asks = append(asks, a)
 		}
 	}
-	var acts []Act
-	for _, a := range p.Acts {
-		if a.VM != gone || a.Point == "commit:before" || a.Point == "commit:after" {
-			a.VM = min(renumber(a.VM), len(p.VMs)-1)
-			acts = append(acts, a)
+	others := func(list []Act) (acts []Act) {
+		for _, a := range list {
+			if a.VM != gone || a.Point == "commit:before" || a.Point == "commit:after" {
+				a.VM = min(renumber(a.VM), len(p.VMs)-1)
+				acts = append(acts, a)
+			}
 		}
+		return acts
 	}
-	p.Asks, p.Acts = asks, acts
+	p.Asks, p.Acts, p.Changes = asks, others(p.Acts), others(p.Changes)
 	return p
 }
 
