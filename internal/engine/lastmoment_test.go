@@ -128,3 +128,34 @@ func TestAManagerThatHasNotContactedGitLabSinceTheDeleteIsNotTheNewVMs(t *testin
 	w.Run(2 * time.Hour)
 	ended(t, w, id, fleet.PhaseFailed, "has not contacted GitLab since")
 }
+
+// Promise 3: the delete goes to the instance that was proven stopped, also if
+// another has its name in the very moment of the call.
+func TestTheDeleteGoesToTheInstanceThatWasProven(t *testing.T) {
+	w := enginetest.New("a")
+	id, other := w.Ask(fleet.KindRecreate, "a"), ""
+	once(w, "commit:after", func() bool { return !w.Op(id).Delete.IntentAt.IsZero() }, func() {
+		w.Replace("a")
+		other = w.VM("a").ID
+	})
+	w.Run(10 * time.Minute)
+	if vm := w.VM("a"); other == "" || vm == nil || vm.ID != other || !vm.Serving() {
+		t.Fatalf("the other instance %q was touched\n%s", other, w.Story())
+	}
+	if op := w.Op(id); !strings.Contains(op.Waiting, "still lists instance "+other) {
+		t.Errorf("it waits for %q\n%s", op.Waiting, w.Story())
+	}
+}
+
+// Section 6: what had a container here has run here, and is not to run again.
+func TestAJobThatHadAContainerHereIsNoOrphan(t *testing.T) {
+	w := enginetest.New("a")
+	w.Job("a", 1, time.Minute)
+	id := w.Ask(fleet.KindRecreate, "a")
+	w.Run(30 * time.Second)
+	w.Orphan("a", fleet.Job{ID: 1, URL: w.JobURL(1), StartedAt: w.Now().Add(-30 * time.Second)}) // GitLab never hears of its end
+	w.Run(time.Hour)
+	if op := w.Op(id); op.Phase != fleet.PhaseSucceeded || w.Meter.Orphaned != 0 || !strings.Contains(w.Story(), "its runner on f/a has ended: it was cut") {
+		t.Errorf("%s, %d orphans\n%s", op.Phase, w.Meter.Orphaned, w.Story())
+	}
+}

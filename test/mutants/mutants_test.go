@@ -152,7 +152,7 @@ alone. A mutant that survives fails the suite; so does one that does not fit the
 
 A mutant is a file in ` + "`test/mutants/testdata`" + `: what it breaks, the promise, the test, then a text of a file that is there once, and what it becomes.
 ` + "`make test-fast`" + ` says at once which of them a change has to take along. Whoever adds a guard adds the mutant that takes it away; if none of the
-tests notices, the test is what is missing. The numbers of the promises:
+tests notices, the test is what is missing. The numbers of the promises (section 8 is about who may ask):
 
 1 no job is cut inside the cap · 2 the token survives · 3 one VM in, one VM out · 4 nothing is deleted that cannot come back · 5 unknown is not idle ·
 6 a bad image costs one VM · 7 asked is not observed · 8 stoppable until the delete · 9 a person can see what it waits for
