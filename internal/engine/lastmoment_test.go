@@ -159,3 +159,18 @@ func TestAJobThatHadAContainerHereIsNoOrphan(t *testing.T) {
 		t.Errorf("%s, %d orphans\n%s", op.Phase, w.Meter.Orphaned, w.Story())
 	}
 }
+
+// Promise 5: an answer that GitLab gave before the process was gone decides
+// nothing, not even who else asked for it.
+func TestGitLabIsAskedForItsWordAfterTheExit(t *testing.T) {
+	w := enginetest.New("a")
+	w.Job("a", 1, 3*time.Minute)
+	id := w.Ask(fleet.KindDrain, "a")
+	for !w.Op(id).Phase.Finished() {
+		w.Run(time.Second)
+	}
+	exit := w.Op(id).Drain.ExitSeenAt
+	if last := w.Asked[len(w.Asked)-1]; exit.IsZero() || last.Before(exit) {
+		t.Errorf("the process was gone at %s, and GitLab was asked for its word after %s\n%s", exit, last, w.Story())
+	}
+}

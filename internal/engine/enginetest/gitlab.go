@@ -48,7 +48,8 @@ func (w *World) removed(systemID string) bool {
 	return false
 }
 
-func (g gitlab) Read(_ context.Context, about fleet.Subject, _ time.Time) *fleet.GitLabReading {
+func (g gitlab) Read(_ context.Context, about fleet.Subject, after time.Time) *fleet.GitLabReading {
+	g.w.Asked = append(g.w.Asked, after)
 	r := &fleet.GitLabReading{Subject: about, TakenAt: g.w.now, ServerTime: g.w.now}
 	if err := g.w.before("read"); err != nil || g.w.GitLabDown {
 		r.Unknown = "500 Internal Server Error"
