@@ -46,7 +46,7 @@ N ?= 20000
 sim: ## $$N simulated worlds over the engine's own steps; prints worlds/s, and of a failure seed and story (2 min)
 	@SLUICE_WORLDS=$(N) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
 
-mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (3 min)
+mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
 ifdef ONLY
 	SLUICE_MUTANT=$(ONLY) $(GO) test $(VCS) -tags mutants -count=1 -v -run EveryMutantIsCaught ./test/mutants
 else
