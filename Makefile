@@ -13,7 +13,7 @@ VERSION ?= dev
 IMAGE   ?= localhost/sluice
 RELEASE := CGO_ENABLED=0 GOOS=linux $(GO) build $(VCS) -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-.PHONY: build dist image demo test test-fast race product sim lint vet shell sudoers generate in-step \
+.PHONY: build dist image demo test test-fast race product sim mutants lint vet shell sudoers generate in-step \
 	alerts bench component fuzz ship e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
@@ -46,13 +46,20 @@ N ?= 20000
 sim: ## $$N simulated worlds over the engine's own steps; prints worlds/s, and of a failure seed and story (2 min)
 	@SLUICE_WORLDS=$(N) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
 
+mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
+ifdef ONLY
+	SLUICE_MUTANT=$(ONLY) $(GO) test $(VCS) -tags mutants -count=1 -v -run EveryMutantIsCaught ./test/mutants
+else
+	@.ci/go-test mutants -tags mutants -count=1 -timeout 30m ./test/mutants
+endif
+
 lint: $(LINT) ## golangci-lint (3 min; the first time 6 more to build it)
 	$(LINT) run --allow-parallel-runners ./...
 	cd test/ship/kustomize && $(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...
 
 vet: ## go vet, the code behind build tags too (2 min)
 	$(GO) vet $(VCS) ./...
-	$(GO) vet $(VCS) -tags e2e,component,alerts,ship ./test/...
+	$(GO) vet $(VCS) -tags e2e,component,alerts,ship,mutants ./test/...
 	$(GO) -C test/ship/kustomize vet $(VCS) ./...
 
 shell: ## shellcheck over every shell script (1 min)

@@ -211,3 +211,18 @@ func TestATokenThatGitLabRepeatsIsNotShown(t *testing.T) {
 		}
 	}
 }
+
+// cases.md T17: a proxy that does not know the route says 404, too.
+func TestANotFoundListOfJobsIsNoEmptyList(t *testing.T) {
+	w := newWorld(t, nil)
+	w.join("s_aaa")
+	if r := w.read("s_aaa"); r.Busy() != fleet.BusyIdle {
+		t.Fatalf("reading = %+v", r)
+	}
+	w = newWorld(t, nil)
+	w.join("s_aaa")
+	w.Inject(simgitlab.Fault{Code: 404, Routes: []string{"GET /runners/:id/jobs"}})
+	if r := w.read("s_aaa"); r.Busy() != fleet.BusyUnknown || r.Unknown == "" {
+		t.Errorf("reading = %+v", r)
+	}
+}

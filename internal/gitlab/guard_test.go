@@ -342,3 +342,21 @@ func TestARedirectIsNotFollowedByAnyClient(t *testing.T) {
 		t.Errorf("%d requests, %v", hits, err)
 	}
 }
+
+// Promise 2: the removal is of one manager, by name.
+func TestARemovalNamesOneManagerAndOneToken(t *testing.T) {
+	for body, pass := range map[string]bool{
+		managerJSON:                           true,
+		`{"token":"a"}`:                       false,
+		`{"system_id":"s"}`:                   false,
+		`{}`:                                  false,
+		``:                                    false,
+		`[]`:                                  false,
+		`{"token":"a","system_id":""}`:        false,
+		`{"token":"a","system_id":["s","t"]}`: false,
+	} {
+		if got := passes(t, request(t, "DELETE", "/api/v4/runners/managers", body)); got != pass {
+			t.Errorf("%s: passed %t, want %t", body, got, pass)
+		}
+	}
+}

@@ -39,8 +39,9 @@ func (c counts) appendTo(path, name string) error {
 	return err
 }
 
-// numbers are the lines of passing tests that are worth a reader's time.
-var numbers = regexp.MustCompile(`\d+ (of \d+ )?(combinations|worlds|kills|mutants)\b|\bp(50|99)\b`)
+// numbers are the lines of passing tests that are worth a reader's time: numbers,
+// and the rows of tables.
+var numbers = regexp.MustCompile(`(?m)\d+ (of \d+ )?(combinations|worlds|kills|mutants)\b|\bp(50|99)\b|^ *\| .* \|$`)
 
 type tally struct {
 	out    io.Writer

@@ -10,7 +10,8 @@ import (
 const stream = `{"Action":"start","Package":"p"}
 {"Action":"run","Package":"p","Test":"TestGood"}
 {"Action":"output","Package":"p","Test":"TestGood","Output":"    x_test.go:9: Decide: 7 combinations walked\n"}
-{"Action":"output","Package":"p","Test":"TestGood","Output":"    x_test.go:10: chatter\n"}
+{"Action":"output","Package":"p","Test":"TestGood","Output":"    x_test.go:10: chatter | of pipes |, too\n"}
+{"Action":"output","Package":"p","Test":"TestGood","Output":"        | a row | of a table |\n"}
 {"Action":"pass","Package":"p","Test":"TestGood","Elapsed":0.1}
 {"Action":"output","Package":"p","Test":"TestLater","Output":"    x_test.go:3: needs root\n"}
 {"Action":"skip","Package":"p","Test":"TestLater","Elapsed":0}
@@ -31,7 +32,7 @@ func tallied(t *testing.T, text string) (*tally, string) {
 
 func TestGoodPackageIsOneLineWithItsNumbers(t *testing.T) {
 	got, out := tallied(t, stream)
-	want := "      x_test.go:9: Decide: 7 combinations walked\n    x_test.go:3: needs root\n      exit to delete: p50 80ms\nok    p 0.1s (1 passed, 0 failed, 1 skipped)\n"
+	want := "      x_test.go:9: Decide: 7 combinations walked\n      | a row | of a table |\n    x_test.go:3: needs root\n      exit to delete: p50 80ms\nok    p 0.1s (1 passed, 0 failed, 1 skipped)\n"
 	if out != want || got.broken() {
 		t.Errorf("broken %t, got\n%swant\n%s", got.broken(), out, want)
 	}

@@ -18,13 +18,19 @@ func (g gitlab) managers() []fleet.Manager {
 		if vm.Pids == 0 || vm.Never || g.w.removed(vm.SystemID) {
 			continue
 		}
-		m := fleet.Manager{ID: int64(i + 1), SystemID: vm.SystemID, Status: "online", Execution: fleet.ExecutionIdle, CreatedAt: vm.Born, ContactedAt: vm.Contact}
+		m := fleet.Manager{ID: g.w.manager(i), SystemID: vm.SystemID, Status: "online", Execution: fleet.ExecutionIdle, CreatedAt: vm.Born, ContactedAt: vm.Contact}
 		if vm.Busy != 0 || len(vm.Orphans) > 0 {
 			m.Execution = fleet.ExecutionActive
 		}
 		list = append(without(list, m.SystemID), m)
 	}
 	return list
+}
+
+// manager is GitLab's id of the nth machine's manager: the one that the first
+// machine with its system_id got.
+func (w *World) manager(n int) int64 {
+	return 1 + int64(slices.IndexFunc(w.VMs, func(vm *VM) bool { return vm.SystemID == w.VMs[n].SystemID }))
 }
 
 // without leaves out a system_id: machines that share one are one manager, and
@@ -42,7 +48,8 @@ func (w *World) removed(systemID string) bool {
 	return false
 }
 
-func (g gitlab) Read(_ context.Context, about fleet.Subject, _ time.Time) *fleet.GitLabReading {
+func (g gitlab) Read(_ context.Context, about fleet.Subject, after time.Time) *fleet.GitLabReading {
+	g.w.Asked = append(g.w.Asked, after)
 	r := &fleet.GitLabReading{Subject: about, TakenAt: g.w.now, ServerTime: g.w.now}
 	if err := g.w.before("read"); err != nil || g.w.GitLabDown {
 		r.Unknown = "500 Internal Server Error"

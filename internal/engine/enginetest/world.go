@@ -45,6 +45,7 @@ type World struct {
 	Journal      []string
 	Fences       map[string]func() // run once, just before the port call of that name
 	Removed      []string          // system_ids of removed managers
+	Asked        []time.Time       // of each reading of GitLab: after when it had to be taken
 	Cut          []int64           // jobs that were ended by their machine or runner
 	born         int
 }
