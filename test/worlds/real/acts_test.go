@@ -97,20 +97,18 @@ var acts = map[string]func(*world, act){
 		w.outOfReach(a)
 		h.Thaw()
 	}),
-	"cut ssh answer": onHost(func(_ *world, h *simhost.Host, a act) { h.CutAfter(40 * a.Times) }),
+	"cut ssh answer": onHost(func(w *world, h *simhost.Host, a act) { h.CutAfter(40 * a.Times); w.outOfReach(a) }),
 	"empty answers":  onHost(func(_ *world, h *simhost.Host, a act) { h.EmptyAnswers(a.Times) }),
 	"kill runner": onHost(func(w *world, h *simhost.Host, _ act) {
 		if m := h.Systemd(); m != nil {
-			w.hurts(h)
-			m.Kill(w.Spec().Host.Unit, syscall.SIGKILL, false)
+			w.hurts(h, func() { m.Kill(w.Spec().Host.Unit, syscall.SIGKILL, false) })
 		}
 	}),
 	"power cut": onHost(func(w *world, h *simhost.Host, a act) {
 		w.mu.Lock()
 		w.powered[w.vm(a.VM)] = true
 		w.mu.Unlock()
-		w.hurts(h)
-		h.Crash()
+		w.hurts(h, h.Crash)
 	}),
 }
 
@@ -141,17 +139,17 @@ func onHost(do func(*world, *simhost.Host, act)) func(*world, act) {
 }
 
 // hurts notes that what runs on a host ends now, and not by Sluice.
-func (w *world) hurts(h *simhost.Host) {
+func (w *world) hurts(h *simhost.Host, how func()) {
+	from := time.Now()
+	how()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.hurt[h.SystemID()] = append(w.hurt[h.SystemID()], time.Now())
+	w.hurt[h.SystemID()] = append(w.hurt[h.SystemID()], span{from, time.Now()})
 }
 
+// outOfReach lets a fault of the way to a host last, and notes when it ended.
 func (w *world) outOfReach(a act) {
 	w.pause(a.For)
-	if a.For < time.Second {
-		return
-	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.away[w.vm(a.VM)] = append(w.away[w.vm(a.VM)], time.Now())

@@ -15,7 +15,7 @@ import (
 // What is judged of VMs and operations; of jobs, see jobs_test.go.
 
 // slack is how far the world's clock readings may be off: it looks at hosts
-// every 25 ms, and on a busy machine a little less often.
+// now and then, and on a busy machine less often than it wants to.
 const slack = 150 * time.Millisecond
 
 // judgeDelete judges a delete in the moment that the cloud hears of it: without
@@ -40,7 +40,7 @@ func (w *world) lately(h *simhost.Host) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.hurt[h.SystemID()] {
-		if time.Since(at) < fleet.ProofAge+5*time.Second {
+		if time.Since(at.to) < fleet.ProofAge+5*time.Second {
 			return true
 		}
 	}

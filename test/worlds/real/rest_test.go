@@ -17,9 +17,9 @@ const restLooks = 3
 // awaitRest waits until nothing is left to do: every operation has ended or
 // waits for what no operation will bring, and every job has ended.
 func (w *world) awaitRest() {
-	deadline, rested, why := time.Now().Add(patience), 0, ""
+	deadline, rested, why, last := time.Now().Add(patience), 0, "", int64(0)
 	for rested < restLooks {
-		if !w.pause(100 * time.Millisecond) {
+		if !w.pause(200 * time.Millisecond) {
 			return
 		}
 		if why = w.moving(); why != "" {
@@ -27,11 +27,26 @@ func (w *world) awaitRest() {
 		} else {
 			rested++
 		}
-		if time.Now().After(deadline) {
-			w.violation("ends", "no rest in %s: %s", patience, why)
+		if fact := w.lastFact(); fact > last {
+			last, deadline = fact, time.Now().Add(patience)
+		}
+		if time.Now().After(deadline) || time.Since(w.began) > 4*patience {
+			w.violation("ends", "no rest, and nothing new for %s: %s", patience, why)
 			return
 		}
 	}
+}
+
+// lastFact is the newest event's number.
+func (w *world) lastFact() int64 {
+	if w.journal() == nil {
+		return 0
+	}
+	last, err := w.sees.LastFact(w.life)
+	if err != nil {
+		return 0
+	}
+	return last
 }
 
 // moving says what is not at rest; "" = nothing.
@@ -47,11 +62,6 @@ func (w *world) moving() string {
 	for i := range ops {
 		if !w.mayWait(&ops[i]) {
 			return fmt.Sprintf("%s (%s of %s) is %s: %s", ops[i].ID, ops[i].Kind, ops[i].VM, ops[i].Phase, ops[i].Waiting)
-		}
-	}
-	for _, vm := range w.Spec().VMs {
-		if h := w.Host(vm); h != nil && h.Up() && len(h.Containers()) > 0 && w.serving(vm) {
-			return vm + " runs a job"
 		}
 	}
 	return w.jobsMove()
@@ -98,7 +108,7 @@ func (w *world) hurtAfter(j simgitlab.JobRecord) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, at := range w.hurt[j.SystemID] {
-		if at.After(j.AssignedAt) && (j.FinishedAt.IsZero() || at.Before(j.FinishedAt)) {
+		if at.to.After(j.AssignedAt) && (j.FinishedAt.IsZero() || at.from.Before(j.FinishedAt)) {
 			return true
 		}
 	}

@@ -114,20 +114,27 @@ type sum struct {
 	failed                                            []outcome
 }
 
-// runMany runs the worlds of n seeds, so many side by side, and stops early
-// once enough have failed.
+// runMany runs the worlds of n seeds, so many side by side as the machine has
+// time for, and stops early once enough have failed.
 func runMany(ctx context.Context, first uint64, n, aside, enough int, bin binaries) (s sum, err error) {
-	var next, failures atomic.Int64
+	var next, failures, living atomic.Int64
 	var mu sync.Mutex
 	var all sync.WaitGroup
+	measured, stop := context.WithCancel(ctx)
+	defer stop()
+	busy := &pace{}
+	go busy.measure(measured)
 	for range aside {
 		all.Go(func() {
 			for failures.Load() < int64(enough) {
+				busy.admits(&living)
 				i := next.Add(1) - 1
 				if i >= int64(n) {
+					living.Add(-1)
 					return
 				}
 				o, failed := run(ctx, draw(first+uint64(i)), bin)
+				living.Add(-1)
 				mu.Lock()
 				if failed != nil && err == nil {
 					err = failed

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -116,7 +117,7 @@ func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-s.ended:
-		if status := s.cmd.ProcessState.ExitCode(); status != 0 {
+		if status := s.cmd.ProcessState.ExitCode(); status != 0 && !(status == interrupted && !s.ready()) {
 			s.w.violation("ends", "the server ended with status %d", status)
 		}
 	case <-time.After(stopLimit):
@@ -125,6 +126,16 @@ func (s *server) stop() {
 		<-s.ended
 	}
 	s.cmd = nil
+}
+
+// interrupted is the exit status of a server that was told to stop before it was
+// ready.
+const interrupted = 130
+
+// ready says whether the present process has said so.
+func (s *server) ready() bool {
+	log := s.log()
+	return strings.Contains(log[strings.LastIndex(log, "=== "):], "msg=ready")
 }
 
 // died notes a server that nobody has ended.

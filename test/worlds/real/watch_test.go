@@ -14,7 +14,7 @@ import (
 // What the world itself sees of hosts and journal while time goes by.
 
 // lookEvery is how often the hosts are looked at.
-const lookEvery = 25 * time.Millisecond
+const lookEvery = 50 * time.Millisecond
 
 // dropIn is where Sluice's drain drop-in lies on a host.
 const dropIn = "/run/systemd/system/gitlab-runner.service.d/zz-sluice-drain.conf"

@@ -19,10 +19,11 @@ import (
 
 const fleetName = "lab"
 
-// patience is how long a world may take to come to rest after its last input:
+// patience is how long a world may go without an event before it is at rest:
 // some waits of the product cannot be shortened (ten seconds for a result that
-// is on its way, thirty for a container that was left).
-const patience = 90 * time.Second
+// is on its way, thirty for a container that was left), and the machine may be
+// busy.
+const patience = 60 * time.Second
 
 // world is one run of a plan: a fleet, and a Sluice that lives and dies in
 // processes of its own.
@@ -41,12 +42,15 @@ type world struct {
 	sees    *store.Store // the journal, read beside the server
 	lose    int          // answers of the cloud that get lost
 	stops   map[stopKey]time.Time
-	hurt    map[string][]time.Time // by instance: when a fault of the plan ended what ran on it
-	away    map[string][]time.Time // by VM: when its host was last out of reach for long
+	hurt    map[string][]span      // by system_id: when a fault of the plan ended what ran on it
+	away    map[string][]time.Time // by VM: when a fault of the plan last kept its host from answering
 	powered map[string]bool        // by VM: it had a power cut
 	broken  []string
 	pending int // chores that wait, with their reason
 }
+
+// span is from a fault's beginning to its end.
+type span struct{ from, to time.Time }
 
 // stopKey is a stop of intake: one operation's, on one instance.
 type stopKey struct{ instance, operation string }
@@ -59,7 +63,7 @@ func newWorld(ctx context.Context, p plan, bin binaries) (*world, error) {
 	}
 	w := &world{
 		plan: p, dir: dir, life: ctx, began: time.Now(), stops: map[stopKey]time.Time{},
-		hurt: map[string][]time.Time{}, away: map[string][]time.Time{}, powered: map[string]bool{},
+		hurt: map[string][]span{}, away: map[string][]time.Time{}, powered: map[string]bool{},
 	}
 	w.World, err = sim.NewWorld(sim.Options{
 		Now: time.Now, Fleet: fleetName, VMs: p.VMs, Seed: p.Seed, Timing: hurried(),
