@@ -138,10 +138,23 @@ func (w *world) judgeCut(j simgitlab.JobRecord, at place, told told) {
 // judgeOrphan wants a job that never arrived told of, or watched for: whoever
 // stopped the intake still looks.
 func (w *world) judgeOrphan(j simgitlab.JobRecord, at place, told told) {
-	if told.named[j.ID] || told.blind || w.hurtAfter(j) || w.watched(at.vm) {
+	if told.named[j.ID] || told.blind || w.hurtAfter(j) || w.hurtBefore(j) || w.watched(at.vm) {
 		return
 	}
 	w.violation("accounts", "job %d was orphaned on %s, no event says so, and nobody watches for it", j.ID, at.instance)
+}
+
+// hurtBefore says whether a fault of the plan has ended the job's runner so
+// shortly before that GitLab still took it for listening.
+func (w *world) hurtBefore(j simgitlab.JobRecord) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, at := range w.hurt[j.SystemID] {
+		if since := j.AssignedAt.Sub(at.to); since >= 0 && since < 5*time.Second {
+			return true
+		}
+	}
+	return false
 }
 
 // watched says whether a watch for orphans of a VM is still to look.

@@ -27,10 +27,10 @@ func (w *world) awaitRest() {
 		} else {
 			rested++
 		}
-		if fact := w.lastFact(); fact > last {
-			last, deadline = fact, time.Now().Add(patience)
+		if fact := w.lastFact(); fact > last || w.pace.late() {
+			last, deadline = max(fact, last), time.Now().Add(patience)
 		}
-		if time.Now().After(deadline) || time.Since(w.began) > 4*patience {
+		if time.Now().After(deadline) || time.Since(w.began) > 10*patience {
 			w.violation("ends", "no rest, and nothing new for %s: %s", patience, why)
 			return
 		}

@@ -21,10 +21,10 @@ type outcome struct {
 
 // run lets a plan happen and judges it. An error: the world itself could not
 // be made.
-func run(ctx context.Context, p plan, bin binaries) (o outcome, err error) {
+func run(ctx context.Context, p plan, bin binaries, busy *pace) (o outcome, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w, err := newWorld(ctx, p, bin)
+	w, err := newWorld(ctx, p, bin, busy)
 	if err != nil {
 		return o, fmt.Errorf("seed %d: %w", p.Seed, err)
 	}
@@ -133,7 +133,7 @@ func runMany(ctx context.Context, first uint64, n, aside, enough int, bin binari
 					living.Add(-1)
 					return
 				}
-				o, failed := run(ctx, draw(first+uint64(i)), bin)
+				o, failed := run(ctx, draw(first+uint64(i)), bin, busy)
 				living.Add(-1)
 				mu.Lock()
 				if failed != nil && err == nil {

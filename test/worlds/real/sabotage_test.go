@@ -20,7 +20,7 @@ var sabotages = []sabotage{
 	{
 		"a runner on its way down is taken for stopped", "internal/fleet/evidence.go",
 		`return (u.ActiveState == "inactive" || u.ActiveState == "failed") && u.MainPID == 0`,
-		`return u.ActiveState == "inactive" || u.ActiveState == "failed" || u.ActiveState == "deactivating"`, "proof|cut|accounts",
+		`return u.ActiveState == "inactive" || u.ActiveState == "failed" || u.ActiveState == "deactivating"`, "proof|cut|nothing left|accounts",
 	},
 	{
 		"the unit is stopped before its drop-in is in effect", "internal/runnerhost/scripts/stop.sh",

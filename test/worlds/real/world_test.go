@@ -33,6 +33,7 @@ type world struct {
 	dir    string
 	server *server
 	client *client.Client
+	pace   *pace
 	life   context.Context
 	began  time.Time
 	inputs sync.WaitGroup // acts and intents
@@ -56,13 +57,13 @@ type span struct{ from, to time.Time }
 type stopKey struct{ instance, operation string }
 
 // newWorld makes the world of a plan; nothing has happened yet.
-func newWorld(ctx context.Context, p plan, bin binaries) (*world, error) {
+func newWorld(ctx context.Context, p plan, bin binaries, busy *pace) (*world, error) {
 	dir, err := os.MkdirTemp("", "slw") // a socket's path is short
 	if err != nil {
 		return nil, err
 	}
 	w := &world{
-		plan: p, dir: dir, life: ctx, began: time.Now(), stops: map[stopKey]time.Time{},
+		plan: p, dir: dir, life: ctx, pace: busy, began: time.Now(), stops: map[stopKey]time.Time{},
 		hurt: map[string][]span{}, away: map[string][]time.Time{}, powered: map[string]bool{},
 	}
 	w.World, err = sim.NewWorld(sim.Options{
