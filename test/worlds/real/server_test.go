@@ -117,7 +117,7 @@ func (s *server) stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended
 	select {
 	case <-s.ended:
-		if status := s.cmd.ProcessState.ExitCode(); status != 0 && !(status == interrupted && !s.ready()) {
+		if status := s.cmd.ProcessState.ExitCode(); status != 0 && !s.new() {
 			s.w.violation("ends", "the server ended with status %d", status)
 		}
 	case <-time.After(stopLimit):
@@ -128,14 +128,11 @@ func (s *server) stop() {
 	s.cmd = nil
 }
 
-// interrupted is the exit status of a server that was told to stop before it was
-// ready.
-const interrupted = 130
-
-// ready says whether the present process has said so.
-func (s *server) ready() bool {
+// new says whether the present process may not have got as far as to listen to
+// signals: it has said nothing yet.
+func (s *server) new() bool {
 	log := s.log()
-	return strings.Contains(log[strings.LastIndex(log, "=== "):], "msg=ready")
+	return strings.Count(log[strings.LastIndex(log, "=== "):], "\n") == 1
 }
 
 // died notes a server that nobody has ended.

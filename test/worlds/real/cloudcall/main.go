@@ -24,7 +24,7 @@ func run() int {
 	if err != nil {
 		return fail(err.Error())
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if _, err := io.Copy(conn, os.Stdin); err != nil {
 		return fail(err.Error())
 	}
