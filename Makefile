@@ -13,7 +13,7 @@ VERSION ?= dev
 IMAGE   ?= localhost/sluice
 RELEASE := CGO_ENABLED=0 GOOS=linux $(GO) build $(VCS) -trimpath -ldflags '-s -w -X main.version=$(VERSION)'
 
-.PHONY: build dist image demo test test-fast race product sim mutants lint vet shell sudoers generate in-step \
+.PHONY: build dist image demo test test-fast race product sim sim-real mutants lint vet shell sudoers generate in-step \
 	alerts bench component fuzz ship e2e e2e-up e2e-down tools setup clean help
 
 build: ## bin/sluice, static, no cgo
@@ -43,8 +43,13 @@ product: ## whole: the drain's table over its cross product, every crash point (
 	@.ci/go-test product -count=1 -timeout 15m -run 'CrossProduct|AnyInstant|AnyPoint|LostAnswer' ./internal/fleet ./internal/engine ./test/chaos
 
 N ?= 20000
-sim: ## $$N simulated worlds over the engine's own steps; prints worlds/s, and of a failure seed and story (2 min)
-	@SLUICE_WORLDS=$(N) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
+SEED ?= 1
+sim: ## $$N simulated worlds over the engine's own steps, from seed $$SEED on; prints worlds/s, and of a failure seed and story (2 min)
+	@SLUICE_WORLDS=$(N) SLUICE_SEED=$(SEED) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
+
+sim-real: N = 200
+sim-real: ## $$N worlds in real time around the real binary, whose processes are killed (3 min)
+	@SLUICE_REAL_WORLDS=$(N) SLUICE_SEED=$(SEED) .ci/go-test sim-real -count=1 -timeout 30m ./test/worlds/real/...
 
 mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
 ifdef ONLY

@@ -60,19 +60,7 @@ func BenchmarkIdleController(b *testing.B) {
 
 func startServer(b *testing.B, dir string) *exec.Cmd {
 	b.Helper()
-	_, key, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(key, "")
-	if err != nil {
-		b.Fatal(err)
-	}
-	for name, text := range map[string]string{"key": string(pem.EncodeToMemory(block)), "sluice.yaml": fmt.Sprintf(idleConfig, dir)} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			b.Fatal(err)
-		}
-	}
+	writeIdle(b, dir)
 	cmd := exec.CommandContext(context.Background(), "sluice", "serve", "--config", filepath.Join(dir, "sluice.yaml"))
 	cmd.Stderr = new(bytes.Buffer)
 	if err := cmd.Start(); err != nil {
@@ -126,4 +114,23 @@ func resident(b *testing.B, pid int) int {
 		b.Fatal(err)
 	}
 	return n * 1024
+}
+
+// writeIdle writes the configuration of a server that nobody asks for anything,
+// and what belongs to it.
+func writeIdle(b testing.TB, dir string) {
+	b.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	block, err := ssh.MarshalPrivateKey(key, "")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, text := range map[string]string{"key": string(pem.EncodeToMemory(block)), "sluice.yaml": fmt.Sprintf(idleConfig, dir)} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

@@ -26,7 +26,10 @@ SIGTERM ends it at any moment: what is unfinished goes on after the next start.`
 			own, err := app.Open(ctx, app.Options{
 				Config: c, Role: app.RoleServe, Command: commandLine(cmd, args), Version: p.Version, Log: p.Stderr,
 			})
-			if err != nil {
+			switch {
+			case err != nil && ctx.Err() != nil:
+				return nil // told to stop before it was ready: that is no failure, whatever it was at
+			case err != nil:
 				return err
 			}
 			err = own.Serve(ctx)

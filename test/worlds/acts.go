@@ -108,7 +108,7 @@ func init() { //nolint:gochecknoinits // the acts refer to the world, which refe
 		"gitlab mute":  func(w *World, a Act) { w.gitlab.oldUntil = w.now + a.For },
 		"hide manager": func(w *World, a Act) { hideManager(w, a) },
 		"cloud down":   func(w *World, a Act) { w.cloud.downUntil = w.now + a.For },
-		"cloud blind":  func(w *World, a Act) { w.cloud.vms[a.VM].blindUntil, w.ledger.blind[a.VM] = w.now+a.For, true },
+		"cloud blind":  func(w *World, a Act) { w.cloud.vms[a.VM].blindUntil = w.now + a.For },
 		"fail create":  func(w *World, a Act) { fill(&w.cloud.vms[a.VM].refusals, a) },
 		"fail delete":  func(w *World, a Act) { fill(&w.cloud.vms[a.VM].deleteErrs, a) },
 		"lose create":  func(w *World, a Act) { w.cloud.vms[a.VM].loseCreate = a.Times },

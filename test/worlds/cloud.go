@@ -84,7 +84,11 @@ func (c cloudPort) List(ctx context.Context) ([]fleet.Instance, error) {
 	}
 	var list []fleet.Instance
 	for _, m := range c.w.machines {
-		if !m.gone && c.w.now >= c.w.cloud.vms[m.vm].blindUntil {
+		switch {
+		case m.gone:
+		case c.w.now < c.w.cloud.vms[m.vm].blindUntil:
+			c.w.ledger.overlooked[m.vm] = c.w.now
+		default:
 			list = append(list, c.instance(m))
 		}
 	}
@@ -98,10 +102,12 @@ func (c cloudPort) Describe(ctx context.Context, vm string) ([]fleet.Instance, e
 		return nil, err
 	}
 	var list []fleet.Instance
-	if c.w.now >= c.w.cloud.vms[i].blindUntil {
-		for _, m := range c.w.living(i) {
-			list = append(list, c.instance(m))
+	for _, m := range c.w.living(i) {
+		if c.w.now < c.w.cloud.vms[i].blindUntil {
+			c.w.ledger.overlooked[i] = c.w.now
+			continue
 		}
+		list = append(list, c.instance(m))
 	}
 	return list, c.reply(ctx, "describe", i)
 }

@@ -67,9 +67,6 @@ func (w *World) judgeEnded() {
 	for i := range chores {
 		c := &chores[i]
 		m := w.present(w.vmIndex(c.VM))
-		if w.plan.GitLab.NoExecution && c.Kind == fleet.ChoreStray {
-			continue // GitLab cannot say that it is idle
-		}
 		if w.operationOn(w.vmIndex(c.VM)) == "" && (m == nil || m.guest()) {
 			w.violation("nothing left", "chore %s of %s has not ended: %s", c.ID, c.VM, c.State)
 		}
@@ -87,7 +84,7 @@ func (w *World) mayWait(op *fleet.Operation) bool {
 	case m == nil:
 		return op.Phase == fleet.PhaseCreating
 	default:
-		return w.plan.GitLab.NoExecution || !m.guest() || m.bad || m.trait == Never || op.Phase == fleet.PhaseCreating && m.label == ""
+		return !m.guest() || m.bad || m.trait == Never || op.Phase == fleet.PhaseCreating && m.label == ""
 	}
 }
 
@@ -146,13 +143,12 @@ func (w *World) endedOn(i int) []fleet.Operation {
 func (w *World) judgeVM(i int) {
 	want, there := w.wanted(i), w.living(i)
 	switch {
-	case len(there) > 1 && (w.ledger.blind[i] || there[0].byHand() || there[1].byHand()): // overlooked, or another made by hand
 	case len(there) > 1:
-		w.violation("one of each", "%s and %s are there in the end", there[0], there[1])
+		w.judgeTwins(i, there)
 	case want.unsure:
 	case want.exists && len(there) == 0:
 		w.violation("one of each", "%s is gone for good, and nobody asked for that", vmName(i))
-	case !want.exists && len(there) == 1 && !w.ledger.blind[i]: // else it was overlooked by whoever could know
+	case !want.exists && len(there) == 1 && !w.ledger.overlookedSince(i, there[0].born): // else it was overlooked by whoever could know
 		w.violation("one of each", "%s is there in the end, and was to be gone", there[0])
 	}
 	for _, m := range w.machines {
@@ -165,13 +161,27 @@ func (w *World) judgeVM(i int) {
 	}
 }
 
+// judgeTwins finds against two incarnations of one name, unless the provider has
+// denied them, or one of them is a person's: nobody may delete that.
+func (w *World) judgeTwins(i int, there []*machine) {
+	var ours []*machine
+	for _, m := range there {
+		if !m.byHand() {
+			ours = append(ours, m)
+		}
+	}
+	if len(ours) > 1 && !w.ledger.overlookedSince(i, ours[1].born) {
+		w.violation("one of each", "%s and %s are there in the end", ours[0], ours[1])
+	}
+}
+
 func (w *World) judgeIntake(m *machine, want wanted) {
 	if !m.guest() || m.bad || m.trait == Never || w.now < max(m.hungUntil, m.lostUntil, m.muteUntil) {
 		return
 	}
 	mine := m.dropIn.Present && m.dropIn.Owner == owner
 	switch {
-	case m.dropIn.Present && !mine, w.ledger.blind[m.vm]:
+	case m.dropIn.Present && !mine, w.ledger.overlookedSince(m.vm, m.born):
 	case want.drained && m.unit.MainPID != 0 && !m.quit:
 		w.violation("drained", "%s is to stay drained, and its runner runs", m)
 	case want.drained:
@@ -223,5 +233,5 @@ func (w *World) judgeAccounts() {
 // had overlooked its VM.
 func (w *World) excused(j *job, f fleet.Fact) bool {
 	ahead := strings.Contains(f.Text, "may have run") || strings.Contains(f.Text, "the cap passed") || strings.Contains(f.Text, "the drain was skipped")
-	return ahead && j.shownEnd > since(f.At)-10*time.Second || w.ledger.blind[w.vmIndex(f.VM)]
+	return ahead && j.shownEnd > since(f.At)-2*time.Second || w.ledger.overlookedSince(w.vmIndex(f.VM), 0)
 }

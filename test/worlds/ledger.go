@@ -15,13 +15,17 @@ type ledger struct {
 	checked   map[string]time.Duration // when each left preflight
 	usable    map[string]time.Duration // when GitLab last gave a usable answer about a system_id
 	byHand    map[int]time.Duration    // when a person last made or deleted a VM
-	blind     map[int]bool             // the provider has overlooked it at some time
 	promised  map[string]promise       // what people who changed a drain were told
 	tokenDead string                   // who ended the fleet's token
+
+	overlooked map[int]time.Duration // by VM: when the provider last said that it is not there, and it was
 }
 
 func newLedger() ledger {
-	return ledger{checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{}, blind: map[int]bool{}, promised: map[string]promise{}}
+	return ledger{
+		checked: map[string]time.Duration{}, usable: map[string]time.Duration{}, byHand: map[int]time.Duration{},
+		overlooked: map[int]time.Duration{}, promised: map[string]promise{},
+	}
 }
 
 // admitted begins the count of how long a host was not heard of.
@@ -29,6 +33,13 @@ func (l *ledger) admitted(w *World, op *fleet.Operation) {
 	for _, m := range w.living(w.vmIndex(op.VM)) {
 		m.silence, m.heard = 0, w.now
 	}
+}
+
+// overlookedSince says whether the provider has denied a VM since a moment:
+// whoever asked could not know better.
+func (l *ledger) overlookedSince(vm int, since time.Duration) bool {
+	at, ever := l.overlooked[vm]
+	return ever && at >= since
 }
 
 func (l *ledger) moved(w *World, op *fleet.Operation) {
@@ -69,6 +80,7 @@ func (w *World) waived(op *fleet.Operation, stray bool, m *machine, id string) b
 	policy := op.Request.Policy
 	if stray {
 		policy = w.spec.Drain
+		policy.OnUnproven = fleet.UnprovenProceed // no GitLab that cannot tell keeps two VMs of one name
 	}
 	if !stray {
 		p, changed := w.ledger.promised[op.ID]
@@ -86,5 +98,11 @@ func (w *World) waived(op *fleet.Operation, stray bool, m *machine, id string) b
 	if !begun || w.now < limit {
 		return false
 	}
-	return policy.OnOverrun != fleet.OverrunAbort || policy.OnUnproven == fleet.UnprovenProceed
+	if policy.OnOverrun != fleet.OverrunAbort {
+		return true
+	}
+	// Rows 3 and 6 of the drain's table: the host's answer was empty when the time
+	// was up, or the process is gone. A running one is on_overrun's alone.
+	unproven := m.unit.MainPID == 0 || m.muteUntil >= limit
+	return unproven && policy.OnUnproven == fleet.UnprovenProceed
 }

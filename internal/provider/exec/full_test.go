@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -50,6 +51,22 @@ func TestAFullDiskIsSaidBeforeAnythingIsTouched(t *testing.T) {
 	if n := w.calls(t, VerbCreate); n != 0 {
 		t.Errorf("%d creates ran", n)
 	}
+}
+
+// Seed 53 of the worlds in real time: one VM's probe took the other's away.
+func TestTwoVMsArePreparedAtOnce(t *testing.T) {
+	p := newProvider(t, newToy(t).config(t, t.TempDir()))
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			for range 20 {
+				if err := p.probeState(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
 }
 
 func TestADiskThatFillsDuringACreateLeavesOneVM(t *testing.T) {

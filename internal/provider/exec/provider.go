@@ -26,6 +26,7 @@ type Provider struct {
 	hold    time.Duration // startHold, shorter in tests
 	secrets atomic.Pointer[[]string]
 	turns   sync.Map // VM name → *sync.Mutex: acts on one VM take turns
+	probing sync.Mutex
 }
 
 var _ engine.Machines = (*Provider)(nil)
@@ -162,7 +163,11 @@ func (p *Provider) prepare(ctx context.Context, req request) (fleet.Prepared, er
 	return prepared, nil
 }
 
+// probeState writes a file and removes it, one caller after the other: the name
+// is always the same, so that a crash leaves no more than one.
 func (p *Provider) probeState() error {
+	p.probing.Lock()
+	defer p.probing.Unlock()
 	path := filepath.Join(p.fleetDir(), "probe")
 	if err := writeDurable(path, []byte(strings.Repeat("sluice\n", 1024))); err != nil {
 		return err

@@ -1,0 +1,5 @@
+//go:build race
+
+package real
+
+const raceDetector = true
