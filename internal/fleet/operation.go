@@ -129,6 +129,7 @@ type DrainState struct {
 	Jobs             []Job        `json:"jobs,omitempty"`          // last known to be waited for
 	JobsSeen         []int64      `json:"jobs_seen,omitempty"`     // had a container here: not orphans
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
+	Reopened         bool         `json:"reopened,omitempty"`      // the runner was found running again after a stop
 	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
 	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
 	Disagreed        Disagreement `json:"disagreed,omitempty"`     // which witness contradicted the verdict

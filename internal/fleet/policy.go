@@ -135,7 +135,9 @@ type Spec struct {
 	Registration   Registration
 	HasGitLab      bool // a GitLab token is there: evidence can be asked for
 	HasRunnerToken bool // a runner token is there: it can be proven, managers removed
+	HasWriteToken  bool // a GitLab token that may cancel and retry jobs is there
 	Drain          DrainPolicy
+	Recovery       RecoveryPolicy
 	MaxUnavailable int
 	GateOnline     time.Duration // the new VM must serve within this
 	Image          string        // the default image; "" = the provider's own choice

@@ -212,7 +212,10 @@ func (o observer) OperationMoved(before, after *fleet.Operation) {
 }
 
 // JobsOrphaned implements engine.Observer.
-func (observer) JobsOrphaned(string, int) {}
+func (observer) JobsOrphaned(string, fleet.RecoveryResult, int) {}
+
+// JobsRetried implements engine.Observer.
+func (observer) JobsRetried(string, bool, int) {}
 
 // JobsCut implements engine.Observer.
 func (observer) JobsCut(string, int) {}
