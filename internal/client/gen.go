@@ -993,7 +993,6 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
-
 	// ListDeliveries List webhook deliveries with what became of them, newest first
 	//
 	// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
@@ -1332,7 +1331,6 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Event != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "event", *params.Event, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1340,11 +1338,9 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Outcome != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "outcome", *params.Outcome, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1352,11 +1348,9 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1364,7 +1358,6 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1410,7 +1403,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 		var rawQueryFragments []string
 
 		if params.After != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1418,11 +1410,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Operation != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1430,11 +1420,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1442,11 +1430,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Wait != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "wait", *params.Wait, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1454,7 +1440,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1469,7 +1454,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 	}
 
 	if params != nil {
-
 		if params.LastEventID != nil {
 			var headerParam0 string
 
@@ -1480,7 +1464,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1549,7 +1532,6 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Vm != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1557,7 +1539,6 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1619,7 +1600,6 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1630,7 +1610,6 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1681,7 +1660,6 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1692,7 +1670,6 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1761,7 +1738,6 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Fleet != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fleet", *params.Fleet, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1769,11 +1745,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Vm != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1781,11 +1755,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Unfinished != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "unfinished", *params.Unfinished, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1793,11 +1765,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1805,7 +1775,6 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1980,7 +1949,6 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
-
 	// ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).

@@ -152,5 +152,9 @@ type HostSettings struct {
 	ConfigPath string // the runner's config.toml
 }
 
+// Recovers says whether lost jobs can be canceled and run again; else they are
+// reported.
+func (s Spec) Recovers() bool { return s.Recovery.Orphans && s.HasWriteToken }
+
 // Has says whether vm is a member of the fleet.
 func (s Spec) Has(vm string) bool { return slices.Contains(s.VMs, vm) }

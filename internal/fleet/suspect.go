@@ -7,6 +7,7 @@ import "time"
 type RecoveryPolicy struct {
 	Orphans bool // cancel orphans and run them again; end cut jobs
 	CutJobs bool // run cut jobs again, too: they had begun
+	Asked   bool // Orphans is no default: somebody relies on it
 }
 
 // deliveryGivenUp is how long after a job began its runner may at the earliest

@@ -48,6 +48,9 @@ func (w *World) newEngine() *engine.Engine {
 	if w.spec.HasGitLab {
 		f.GitLab = gitlabPort{w}
 	}
+	if w.spec.HasWriteToken {
+		f.Jobs = jobsPort{w}
+	}
 	if w.spec.HasRunnerToken {
 		f.Registrar = registrarPort{w}
 	}

@@ -193,7 +193,11 @@ func (w *World) judgeAccounts() {
 	blind := map[string]bool{} // operations that said so
 	for _, f := range w.store.Facts {
 		blind[f.Operation] = blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
-		for _, match := range namesJob.FindAllStringSubmatch(f.Text, -1) {
+		all := -1
+		if f.Kind == fleet.FactCut || f.Kind == fleet.FactOrphan {
+			all = 1 // what runs in its place is no other's loss
+		}
+		for _, match := range namesJob.FindAllStringSubmatch(f.Text, all) {
 			id, _ := strconv.ParseInt(match[1], 10, 64)
 			switch f.Kind {
 			case fleet.FactCut, fleet.FactOrphan:
