@@ -41,6 +41,7 @@ type watchState struct {
 	Told      int           `json:"told,omitempty"`       // how often that was news
 	EndedWell bool          `json:"ended_well,omitempty"` // the process ended by itself, and well
 	Reopened  bool          `json:"reopened,omitempty"`   // it was found running again after the stop
+	Order     int64         `json:"order,omitempty"`      // the last that the host was given: a later one found it running again
 	Recorded  []int64       `json:"recorded,omitempty"`   // as cut, by the operation
 
 	Recoveries []fleet.Recovery `json:"recoveries,omitempty"`
@@ -67,7 +68,7 @@ func (w *work) watchOrphans() {
 	state.OpenedAt = w.op.Restore.StartedAt
 	state.NoExit = d.ExitSeenAt.IsZero() && (answered.IsZero() || w.op.Restore.OpenAt.IsZero())
 	state.EndedWell = w.endedWell()
-	state.Reopened = d.Reopened
+	state.Reopened, state.Order = d.Reopened, w.op.Order.Number
 	for _, job := range w.op.CutJobs {
 		state.Known, state.Recorded = append(state.Known, job.ID), append(state.Recorded, job.ID)
 	}
@@ -84,11 +85,11 @@ func (w *work) watchOrphans() {
 }
 
 // endedWell says whether the runner's process was proven to have ended by
-// itself: every result of a job that it received was delivered.
+// itself and left nothing behind: every result of a job that it received was
+// delivered.
 func (w *work) endedWell() bool {
 	d := &w.op.Drain
-	proven := d.Verdict == fleet.VerdictDrained || d.Verdict == fleet.VerdictDirty
-	return proven && d.Proof != nil && d.Proof.Unit.Result == "success" && d.EndedAt.IsZero()
+	return d.Verdict == fleet.VerdictDrained && d.Proof != nil && d.Proof.Unit.Result == "success" && len(d.Proof.Containers) == 0 && d.EndedAt.IsZero()
 }
 
 // watchOrphans looks for jobs that GitLab assigned to the VM in the instant of
@@ -125,10 +126,11 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		s.Clean++
 	}
 	s.Looks++
-	if s.Clean >= cleanWanted {
+	open := s.recovering()
+	if s.Clean >= cleanWanted && !open {
 		return r.end("clean: %d found", len(s.Known))
 	}
-	if age > watchLonger {
+	if age > watchLonger && !open {
 		return r.end("ended without two clean readings after %s: %d found", watchLonger, len(s.Known))
 	}
 	return r.keep(&s, s.next(r.now(), reading, suspects))
@@ -152,7 +154,7 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		}
 		err := r.judge(ctx, s, op, vm, fleet.Suspect{
 			Job: job, Runner: runner, ContainerSeen: slices.Contains(s.JobsSeen, job.ID), Recorded: slices.Contains(s.Recorded, job.ID),
-			CleanExit: s.EndedWell, ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
+			CleanExit: s.EndedWell, StopAt: s.StopAt.Add(serverOffset(g)), ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
 			Reopened: s.reopened(op, vm, g, job),
 		})
 		if err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || r.now().Sub(s.ExitAt) > watchLonger) {
@@ -169,7 +171,10 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 // have been before the job began: somebody started the runner, it was given
 // back, or the next incarnation has the same system_id, or one not known yet.
 func (s *watchState) reopened(op *fleet.Operation, vm *fleet.VM, g *fleet.GitLabReading, job fleet.Job) bool {
-	if s.Reopened || !s.OpenedAt.IsZero() {
+	switch {
+	case s.Reopened, !s.OpenedAt.IsZero(), vm.OrderNumber > s.Order:
+		return true
+	case op.Drain.Reopened, !op.Phase.Finished() && op.Drain.Verdict == "": // the proof was lost again
 		return true
 	}
 	another := vm.Instance != "" && vm.Instance != s.Subject.Instance && !vm.Missing
@@ -204,10 +209,8 @@ func usable(g *fleet.GitLabReading) bool { return g != nil && g.Unknown == "" }
 // and for a recovery that GitLab keeps waiting.
 func (s *watchState) next(now time.Time, g *fleet.GitLabReading, suspects []fleet.Job) time.Time {
 	at := s.scheduled(now)
-	for i := range s.Recoveries {
-		if !s.Recoveries[i].Ended() {
-			at = earlier(at, now.Add(recoverEvery))
-		}
+	if s.recovering() {
+		at = earlier(at, now.Add(recoverEvery))
 	}
 	for _, job := range suspects {
 		if s.young(g, job) {

@@ -43,7 +43,8 @@ func (r *errand) runsAgain(ctx context.Context, s *watchState, op *fleet.Operati
 		return "", err
 	case !reading.Complete():
 		return "", fleet.Errorf(fleet.CodeUnavailable, "%s: the host's answer is incomplete", r.c.Ref())
-	case s.Subject.Check(reading.Subject) != nil || !reading.Unit.Stopped() || !reading.DropIn.Effective:
+	case s.Subject.Check(reading.Subject) != nil || differ(s.Subject.BootID, reading.Subject.BootID),
+		!reading.Unit.Stopped(), reading.Unit.Result != "success", !reading.DropIn.Effective:
 		return "the runner was started again", nil
 	case slices.ContainsFunc(reading.Containers, func(c fleet.Container) bool { return c.JobID == one.Job.ID }):
 		return "a container of it is left on the VM", nil
@@ -59,6 +60,11 @@ func (s *watchState) recovery(job int64) *fleet.Recovery {
 		}
 	}
 	return nil
+}
+
+// recovering says whether a recovery has not ended.
+func (s *watchState) recovering() bool {
+	return slices.ContainsFunc(s.Recoveries, func(rec fleet.Recovery) bool { return !rec.Ended() })
 }
 
 // unsettled leaves out the jobs that nothing more is to be done about, though

@@ -25,6 +25,11 @@ const (
 	RunnerGone                     // whatever GitLab shows on it was cut
 )
 
+// answerTakes is the longest that the answer with a job is believed to be on
+// its way (facts/runner-host.md measured up to 4 s). A job that was assigned
+// earlier before the stop may have been a runner's that has died since.
+const answerTakes = 20 * time.Second
+
 // Suspect is a job that GitLab shows executing on a system_id whose intake was
 // stopped, began in the watched window, and all that is known of it.
 type Suspect struct {
@@ -34,7 +39,8 @@ type Suspect struct {
 	Recorded      bool       // the operation has recorded it as cut
 	Runner        RunnerFate // of the runner that it was assigned to
 	CleanExit     bool       // that runner's process ended by itself, and well
-	ExitAt        time.Time  // of that process; GitLab's clock
+	StopAt        time.Time  // when its intake was ordered to stop; GitLab's clock
+	ExitAt        time.Time  // when it ended; GitLab's clock
 	Unsure        bool       // GitLab was unknown between stop and exit
 	Reopened      bool       // intake on its system_id was open again, or may have been
 }
@@ -77,7 +83,9 @@ func (s Suspect) Doubt() string {
 	case !s.ExitAt.Before(s.Job.StartedAt.Add(deliveryGivenUp)):
 		return "the runner ended so long after the job was assigned that it may have run it and given up delivering the result"
 	case s.Is() == SuspectOrphan && !s.CleanExit:
-		return "the runner was not seen to end by itself"
+		return "the runner was not seen to end by itself, with nothing left behind"
+	case s.Is() == SuspectOrphan && s.Job.StartedAt.Before(s.StopAt.Add(-answerTakes)):
+		return "it was assigned so long before the stop that it may have reached a runner that has died since"
 	default:
 		return ""
 	}

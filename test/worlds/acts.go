@@ -62,6 +62,9 @@ func (w *World) perform(a Act) {
 	if do := acts[a.Do]; do != nil {
 		w.say("--       %s%s", a.Do, a.detail())
 		w.rested = 0
+		if !harmless[a.Do] {
+			w.hindered = max(w.hindered, w.now+a.For+hindrance)
+		}
 		do(w, a)
 		w.inputsEnd = max(w.inputsEnd, w.now+a.For)
 		return

@@ -22,6 +22,7 @@ type Outcome struct {
 type Recovered struct {
 	SinceCommit time.Duration // of its assignment, by GitLab
 	SinceEnd    time.Duration // of the runner that it was assigned to, if that was later
+	Hindered    bool          // GitLab, the host or the controller was away or slow meanwhile
 }
 
 // Run runs one plan. tell = with its story.
@@ -43,7 +44,7 @@ func Run(p Plan, tell bool) Outcome {
 		}
 		if j.after.retriedBy == ours && !j.received {
 			at := j.after.retriedAt
-			o.Recovered = append(o.Recovered, Recovered{at - j.assigned, at - max(j.assigned, j.on.goneAt)})
+			o.Recovered = append(o.Recovered, Recovered{at - j.assigned, at - max(j.assigned, j.on.goneAt), w.hindered > j.assigned})
 		}
 	}
 	return o

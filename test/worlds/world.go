@@ -46,6 +46,7 @@ type World struct {
 	broken      *Violation
 	ended       bool
 	rested      int
+	hindered    time.Duration // until when something that goes wrong may be felt
 	steps       int
 }
 
