@@ -213,6 +213,7 @@ func (w *World) judgeAccounts() {
 		switch {
 		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !w.excused(j, fact):
 			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
+		case j.after.canceledBy == "a person": // who knows of it
 		case named[j.id] || !w.spec.HasGitLab || blind[strings.TrimPrefix(j.cutBy, "us:")]:
 		case strings.HasPrefix(j.cutBy, "us:"):
 			w.violation("accounts", "job %d was cut by %s, and no event says so", j.id, j.cutBy)

@@ -42,6 +42,7 @@ type World struct {
 	Fences       map[string]func() // run once, just before the port call of that name
 	Removed      []string          // system_ids of removed managers
 	Cut          []int64           // jobs that were ended by their machine or runner
+	Lost         map[int64]*Lost   // the orphans as GitLab has them
 	born         int
 }
 
@@ -108,6 +109,9 @@ func (w *World) Engine() *engine.Engine {
 		f.GitLab = gitlab{w}
 	} else {
 		f.HasGitLab = false
+	}
+	if w.Spec.HasWriteToken {
+		f.Jobs = jobs{w}
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},
