@@ -27,6 +27,7 @@ type hands struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	gitlab   *gitlab.Instance
+	writer   *gitlab.Writer // nil without a write token
 	fleets   map[string]*engine.Fleet
 	patients map[string]doctor.Patient
 	closers  []func()
@@ -69,9 +70,14 @@ func (h *hands) openGitLab() (err error) {
 			return err
 		}
 	}
-	h.gitlab, err = gitlab.New(gitlab.Config{
-		URL: h.config.GitLab.URL, Token: token, Now: clock{}.Now, Observe: h.metrics.GitLabRequest, Log: h.log,
-	})
+	o := gitlab.Config{URL: h.config.GitLab.URL, Token: token, Now: clock{}.Now, Observe: h.metrics.GitLabRequest, Log: h.log}
+	if h.gitlab, err = gitlab.New(o); err != nil || h.config.GitLab.WriteToken == nil {
+		return err
+	}
+	if o.Token, err = h.config.GitLab.WriteToken.Value(); err != nil {
+		return err
+	}
+	h.writer, err = gitlab.NewWriter(o)
 	return err
 }
 
@@ -90,6 +96,10 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 		entry := h.gitlab.Entry(spec.RunnerID)
 		f.GitLab, p.TokenExpiry, p.Token = entry, entry.TokenExpiry, h.tokenInfo
 		p.Version, p.UnseenProjects = h.gitlab.Version, entry.UnseenProjects
+		if h.writer != nil {
+			jobs := entry.Jobs(h.writer)
+			f.Jobs, p.WriteToken, p.UnwritableProjects = jobs, h.writeTokenInfo, jobs.UnwritableProjects
+		}
 	}
 	if c.Runner.Token != nil {
 		token, err := c.Runner.Token.Value()
@@ -107,6 +117,11 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 func (h *hands) tokenInfo(ctx context.Context) (doctor.TokenInfo, error) {
 	info, err := h.gitlab.Token(ctx)
 	return doctor.TokenInfo{Scopes: info.Scopes, CanRead: info.CanRead(), ExpiresAt: info.ExpiresAt}, err
+}
+
+func (h *hands) writeTokenInfo(ctx context.Context) (doctor.TokenInfo, error) {
+	info, err := h.writer.Token(ctx)
+	return doctor.TokenInfo{Scopes: info.Scopes, CanRead: info.CanRead(), CanWrite: info.CanWrite(), ExpiresAt: info.ExpiresAt}, err
 }
 
 // machines makes the fleet's provider.

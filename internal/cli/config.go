@@ -7,6 +7,7 @@ import (
 
 	"gitlab.com/sluice-runners/sluice/internal/app"
 	"gitlab.com/sluice-runners/sluice/internal/config"
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
 func (p *program) configCommand() *cobra.Command {
@@ -51,13 +52,35 @@ func (p *program) validate() error {
 	if err := app.Check(c); err != nil {
 		return usage(err)
 	}
-	vms := 0
-	for _, f := range c.Fleets {
-		vms += len(f.VMs.List())
+	vms, lost := 0, map[string]string{}
+	for name, spec := range c.Specs() {
+		vms += len(spec.VMs)
+		lost[name] = lostJobs(spec)
 	}
 	if p.json() {
-		return p.printJSON(map[string]any{"file": c.Path, "fleets": len(c.Fleets), "vms": vms})
+		return p.printJSON(map[string]any{"file": c.Path, "fleets": len(c.Fleets), "vms": vms, "lost_jobs": lost})
 	}
 	_, err = fmt.Fprintf(p.Stdout, "%s: good (fleets: %d, VMs: %d)\n", c.Path, len(c.Fleets), vms)
+	for _, name := range c.Names() {
+		if err == nil {
+			_, err = fmt.Fprintf(p.Stdout, "fleet %s: lost jobs are %s\n", name, lost[name])
+		}
+	}
 	return err
+}
+
+// lostJobs says what the configuration makes of jobs that no runner will finish.
+func lostJobs(spec fleet.Spec) string {
+	switch {
+	case !spec.HasGitLab:
+		return "not looked for (no gitlab.token)"
+	case !spec.Recovery.Orphans:
+		return "reported only (drain.recover_orphans: false)"
+	case !spec.HasWriteToken:
+		return "reported only (no gitlab.write_token)"
+	case spec.Recovery.CutJobs:
+		return "canceled and run again, cut jobs too"
+	default:
+		return "canceled and run again; cut jobs are canceled"
+	}
 }

@@ -1048,7 +1048,6 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
-
 	// ListDeliveries List webhook deliveries with what became of them, newest first
 	//
 	// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
@@ -1511,7 +1510,6 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Event != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "event", *params.Event, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1519,11 +1517,9 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Outcome != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "outcome", *params.Outcome, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1531,11 +1527,9 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1543,7 +1537,6 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1589,7 +1582,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 		var rawQueryFragments []string
 
 		if params.After != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1597,11 +1589,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Operation != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1609,11 +1599,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1621,11 +1609,9 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Wait != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "wait", *params.Wait, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1633,7 +1619,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1648,7 +1633,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 	}
 
 	if params != nil {
-
 		if params.LastEventID != nil {
 			var headerParam0 string
 
@@ -1659,7 +1643,6 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1728,7 +1711,6 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Vm != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1736,7 +1718,6 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1798,7 +1779,6 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1809,7 +1789,6 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1860,7 +1839,6 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
-
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1871,7 +1849,6 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
-
 	}
 
 	return req, nil
@@ -1940,7 +1917,6 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Fleet != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fleet", *params.Fleet, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1948,11 +1924,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Vm != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1960,11 +1934,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Unfinished != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "unfinished", *params.Unfinished, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1972,11 +1944,9 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if params.Limit != nil {
-
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1984,7 +1954,6 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
-
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2296,7 +2265,6 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
-
 	// ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).

@@ -30,6 +30,8 @@ type Config struct {
 type GitLab struct {
 	URL   string  `json:"url,omitempty" default:"https://gitlab.com" format:"uri" doc:"Base URL of the instance, without /api/v4. Environment: SLUICE_GITLAB_URL."`
 	Token *Secret `json:"token,omitempty" doc:"A token with scope read_api that sees every project the runner serves. Without it host evidence alone decides, and jobs are not named."`
+	// WriteToken may be nil: then nothing is ever canceled or retried.
+	WriteToken *Secret `json:"write_token,omitempty" doc:"A token with scope api whose user is a Maintainer (Developer does, with less) in every project the runner serves. It is used to cancel and retry jobs that were lost, and for nothing else: see drain.recover_orphans. Without it they are reported."`
 }
 
 // Fleet is one fleet: VMs behind one runner entry.
@@ -94,6 +96,11 @@ type Drain struct {
 	Unreachable   string   `json:"unreachable,omitempty" enum:"fail,proceed" default:"fail" doc:"When the host is out of reach for reach_deadline without a break."`
 	ReachDeadline Duration `json:"reach_deadline,omitempty" default:"10m" doc:"See unreachable."`
 	OnUnproven    string   `json:"on_unproven,omitempty" enum:"abort,proceed" default:"abort" doc:"When the runner process is gone at the cap, but GitLab cannot be asked."`
+
+	RecoverOrphans *bool `json:"recover_orphans,omitempty" default:"true" doc:"Cancel a job that GitLab assigned in the instant of the stop and that never reached the VM, and run it again; end a cut job that GitLab goes on showing as running. Needs gitlab.write_token; without it, or with false, both are reported."`
+	RetryCutJobs   bool  `json:"retry_cut_jobs,omitempty" doc:"Run a cut job again, too; if not given, it is not. It had begun: what it did is done twice."`
+
+	recoverAsked bool // recover_orphans: true was written
 }
 
 // Policy yields the drain policy that the section describes.
@@ -103,6 +110,11 @@ func (d Drain) Policy() fleet.DrainPolicy {
 		Unreachable: fleet.Unreachable(d.Unreachable), ReachDeadline: d.ReachDeadline.D(),
 		OnUnproven: fleet.Unproven(d.OnUnproven),
 	}
+}
+
+// Recovery yields what the section says about lost jobs.
+func (d Drain) Recovery() fleet.RecoveryPolicy {
+	return fleet.RecoveryPolicy{Orphans: d.RecoverOrphans == nil || *d.RecoverOrphans, CutJobs: d.RetryCutJobs, Asked: d.recoverAsked}
 }
 
 // Rollout limits how many VMs are worked on, and says when a new one counts.
@@ -153,7 +165,8 @@ func (c *Config) Specs() map[string]fleet.Spec {
 			Name: name, VMs: f.VMs.List(), RunnerID: f.Runner.ID, GitLabURL: c.GitLab.URL,
 			Registration: fleet.Registration(f.Runner.Registration),
 			HasGitLab:    c.GitLab.Token != nil, HasRunnerToken: f.Runner.Token != nil,
-			Drain: f.Drain.Policy(), MaxUnavailable: f.Rollout.MaxUnavailable,
+			HasWriteToken: c.GitLab.Token != nil && c.GitLab.WriteToken != nil,
+			Drain:         f.Drain.Policy(), Recovery: f.Drain.Recovery(), MaxUnavailable: f.Rollout.MaxUnavailable,
 			GateOnline: f.Rollout.Gate.Online.D(), Image: f.Image,
 			Host: fleet.HostSettings{
 				User: f.Host.User, RunnerUser: f.Host.RunnerUser, Unit: f.Host.Unit, ConfigPath: f.Host.Config,

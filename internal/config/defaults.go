@@ -22,6 +22,7 @@ func (c *Config) fill() {
 	set(&c.Log.Level, "info")
 	set(&c.Log.Format, "text")
 	name(c.GitLab.Token, "gitlab.token")
+	name(c.GitLab.WriteToken, "gitlab.write_token")
 	for fleetName, f := range c.Fleets {
 		key := "fleets." + fleetName
 		name(f.Runner.Token, key+".runner.token")
@@ -49,6 +50,9 @@ func (f *Fleet) fill(state string) {
 	set(&f.Drain.Unreachable, string(base.Unreachable))
 	set(&f.Drain.ReachDeadline, length(base.ReachDeadline))
 	set(&f.Drain.OnUnproven, string(base.OnUnproven))
+	if f.Drain.recoverAsked = f.Drain.RecoverOrphans != nil && *f.Drain.RecoverOrphans; f.Drain.RecoverOrphans == nil {
+		f.Drain.RecoverOrphans = new(true)
+	}
 	set(&f.Rollout.MaxUnavailable, 1)
 	set(&f.Rollout.Gate.Online, length(10*time.Minute))
 }

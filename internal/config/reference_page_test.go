@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func walk(registry huma.Registry, schema *huma.Schema, path string) []line {
 		at := strings.TrimPrefix(path+"."+key, ".")
 		row := line{key: at, kind: kind(registry, target), doc: field.Description}
 		if field.Default != nil {
-			row.fallback = fmt.Sprint(field.Default)
+			row.fallback = fmt.Sprint(reflect.Indirect(reflect.ValueOf(field.Default)))
 		}
 		if row.fallback == "" && slices.Contains(schema.Required, key) {
 			row.kind += ", required"

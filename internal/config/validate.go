@@ -22,6 +22,9 @@ func (c *Config) check(document ast.Node) []*problem {
 	if u, err := url.Parse(c.GitLab.URL); err != nil || (u.Scheme != "https" && u.Scheme != "http") || u.Host == "" || u.User != nil {
 		l.add("not an http(s) URL without a user", "write https://gitlab.example.com", "gitlab", "url")
 	}
+	if c.GitLab.WriteToken != nil && c.GitLab.Token == nil {
+		l.add("is given, and gitlab.token is not", "lost jobs are found with gitlab.token (scope read_api): set it, or leave write_token out", "gitlab", "write_token")
+	}
 	for _, fleetName := range c.Names() {
 		if !plainName.MatchString(fleetName) {
 			l.add("a fleet's name is lower-case letters, digits, dots, dashes", "", "fleets", fleetName)

@@ -131,7 +131,10 @@ func fromWebhooksOnly(op fleet.Operation) bool {
 // orphans; a new drain has a stop, and a cap, of its own besides.
 func inherit(to *fleet.Operation, from fleet.Operation) {
 	to.Old, to.OldAddr, to.OldKeys, to.Order, to.WasDown = from.Old, from.OldAddr, from.OldKeys, from.Order, from.WasDown
-	to.Drain = fleet.DrainState{JobsSeen: from.Drain.JobsSeen, OrderedAt: from.Drain.OrderedAt}
+	to.Drain = fleet.DrainState{
+		JobsSeen: from.Drain.JobsSeen, OrderedAt: from.Drain.OrderedAt,
+		GitLabUnsure: from.Drain.GitLabUnsure, Reopened: from.Drain.Reopened,
+	}
 	if to.Kind == fleet.KindUndrain {
 		to.Drain.StoppedAt = from.Drain.StoppedAt
 	}

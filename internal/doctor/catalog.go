@@ -15,6 +15,11 @@ const (
 	CodeTokenEndsSoon      Code = "gitlab-token-ends-soon"      //nolint:gosec // a name, no credential
 	CodeTokenBlind         Code = "gitlab-token-below-reporter" //nolint:gosec // a name, no credential
 	CodeTokenSightUnknown  Code = "gitlab-token-sight-unknown"  //nolint:gosec // a name, no credential
+	CodeWriteTokenScope    Code = "write-token-scope"           //nolint:gosec // a name, no credential
+	CodeWriteTokenRefused  Code = "write-token-refused"         //nolint:gosec // a name, no credential
+	CodeWriteTokenEndsSoon Code = "write-token-ends-soon"       //nolint:gosec // a name, no credential
+	CodeWriteTokenRole     Code = "write-token-below-developer" //nolint:gosec // a name, no credential
+	CodeRecoversNothing    Code = "recovers-nothing"
 	CodeRunnerTokenExpires      = Code(fleet.FaultTokenExpires)
 	CodeRunnerTokenUnknown Code = "runner-token-unproven"
 	CodeRunnerTokenDead    Code = "runner-token-dead"
@@ -89,7 +94,7 @@ const (
 // Catalog lists every kind of finding.
 func Catalog() []Kind {
 	var all []Kind
-	for _, part := range [][]Kind{tokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, webhookKinds} {
+	for _, part := range [][]Kind{tokenKinds, writeTokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, webhookKinds} {
 		all = append(all, part...)
 	}
 	return all

@@ -19,6 +19,7 @@ const (
 type TokenInfo struct {
 	Scopes    []string
 	CanRead   bool
+	CanWrite  bool      // cancel and retry jobs
 	ExpiresAt time.Time // zero = never
 }
 
@@ -34,6 +35,10 @@ type Patient struct {
 	// UnseenProjects lists those of the runner entry whose jobs the token does not
 	// see; nil without a GitLab token.
 	UnseenProjects func(context.Context) ([]string, error)
+	// WriteToken describes the write token, and UnwritableProjects lists those of
+	// the runner entry in which it can cancel no job; nil without one.
+	WriteToken         func(context.Context) (TokenInfo, error)
+	UnwritableProjects func(context.Context) ([]string, error)
 	// AnyHostKey says that host keys are not checked.
 	AnyHostKey bool
 	// RunnerToken is the SHA-256 (hex) of the fleet's runner token; "" = not given.
@@ -79,6 +84,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	}
 	e := &examination{patient: d.Fleets[fleetName], spec: spec, now: d.Clock.Now(), vms: vms, alone: d.alone(fleetName, spec)}
 	e.tokens(ctx)
+	e.writeToken(ctx)
 	e.gitlab(ctx)
 	e.webhooks(ctx)
 	e.hosts(ctx)

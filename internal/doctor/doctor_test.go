@@ -135,6 +135,24 @@ func TestEachIllnessIsFoundWithItsMend(t *testing.T) {
 		"GitLab token ends soon": {
 			func(w *ward) { w.token.ExpiresAt = noon.Add(24 * time.Hour) }, SeverityWarning, "", "token", "expires 2030-01-02", "rotate",
 		},
+		"write token without scope": {
+			func(w *ward) { w.write = TokenInfo{Scopes: []string{"read_api"}, CanRead: true} }, SeverityWarning, "", "token", "the scopes read_api, not api", "gitlab.write_token",
+		},
+		"write token refused": {
+			func(w *ward) { w.writeErr = fleet.Errorf(fleet.CodeForbidden, "GitLab answered 401") }, SeverityWarning, "", "token", "401", "gitlab.write_token",
+		},
+		"write token ends soon": {
+			func(w *ward) { w.write.ExpiresAt = noon.Add(24 * time.Hour) }, SeverityWarning, "", "token", "the write token expires 2030-01-02", "rotate",
+		},
+		"write token of a reporter": {
+			func(w *ward) { w.unwritable = []string{"acme/app"} }, SeverityWarning, "", "token", "less than a Developer in acme/app", "Maintainer",
+		},
+		"recovery asked for without a write token": {
+			func(w *ward) { w.spec.HasWriteToken, w.spec.Recovery.Asked = false, true }, SeverityWarning, "", "token", "there is no gitlab.write_token", "gitlab.write_token",
+		},
+		"cut jobs to be retried with recovery off": {
+			func(w *ward) { w.spec.Recovery = fleet.RecoveryPolicy{CutJobs: true} }, SeverityWarning, "", "token", "recover_orphans is off", "recover_orphans on",
+		},
 		"paused": {
 			func(w *ward) { w.paused = true }, SeverityWarning, "", "gitlab", "runner 7 is paused", "resume",
 		},

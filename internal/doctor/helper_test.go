@@ -40,16 +40,21 @@ type ward struct {
 	unseenErr error
 	anyKey    bool
 	shared    bool // another fleet has the same runner entry
+
+	write      TokenInfo
+	writeErr   error
+	unwritable []string
 }
 
 func newWard() *ward {
 	w := &ward{
 		spec: fleet.Spec{
-			Name: "gcp", VMs: []string{"a", "b"}, RunnerID: 7, HasGitLab: true, HasRunnerToken: true,
+			Name: "gcp", VMs: []string{"a", "b"}, RunnerID: 7, HasGitLab: true, HasRunnerToken: true, HasWriteToken: true, Recovery: fleet.RecoveryPolicy{Orphans: true},
 			Host: fleet.HostSettings{User: "fedora", RunnerUser: "fedora", Unit: "gitlab-runner.service"},
 		},
 		facts: map[string]*fleet.HostFacts{}, inspect: map[string]error{},
 		token: TokenInfo{Scopes: []string{"read_api"}, CanRead: true}, sum: "aa",
+		write: TokenInfo{Scopes: []string{"api"}, CanRead: true, CanWrite: true},
 	}
 	for i, vm := range w.spec.VMs {
 		id := "s_" + vm
@@ -94,6 +99,10 @@ func (w *ward) examine(t *testing.T, vms ...string) Report {
 		p.Version = func(context.Context) (string, error) { return "17.11.2", nil }
 		p.UnseenProjects = func(context.Context) ([]string, error) { return w.unseen, w.unseenErr }
 		p.TokenExpiry = func(context.Context) (time.Time, error) { return w.expiry, nil }
+	}
+	if w.spec.HasWriteToken {
+		p.WriteToken = func(context.Context) (TokenInfo, error) { return w.write, w.writeErr }
+		p.UnwritableProjects = func(context.Context) ([]string, error) { return w.unwritable, nil }
 	}
 	if w.spec.HasRunnerToken {
 		p.Registrar = w

@@ -28,6 +28,7 @@ type errand struct {
 	f     *Fleet
 	c     *fleet.Chore
 	facts []fleet.Fact
+	count []func(Observer) // once the facts are committed
 }
 
 // choreLimit bounds one look at a chore.
@@ -57,13 +58,26 @@ func (e *Engine) LookChore(ctx context.Context, id string) (wait time.Duration, 
 	if err := chores[c.Kind](bounded, r); err != nil {
 		return r.troubled(ctx, err)
 	}
-	if err := e.Store.UpdateChore(ctx, c, r.facts); err != nil {
+	if err := r.commit(ctx); err != nil {
 		return 0, false, err
 	}
 	if !c.FinishedAt.IsZero() {
 		return 0, true, nil
 	}
 	return max(c.NextAt.Sub(e.now()), time.Millisecond), false, nil
+}
+
+// commit stores the chore with what was learnt so far: an effect that follows
+// finds its intent written.
+func (r *errand) commit(ctx context.Context) error {
+	if err := r.Store.UpdateChore(ctx, r.c, r.facts); err != nil {
+		return err
+	}
+	for _, count := range r.count {
+		count(r.Observer)
+	}
+	r.facts, r.count = nil, nil
+	return nil
 }
 
 // troubled tries again later: a chore gives up only by its own rules.

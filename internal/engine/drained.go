@@ -145,6 +145,7 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}
+		d.OrderedAt = first(d.OrderedAt, w.now()) // it may take effect, and its answer not be written
 		if err := w.order(ctx, fleet.OrderStop, reading.Subject.BootID); err != nil {
 			return outcome{}, storeError{err}
 		}

@@ -136,7 +136,7 @@ func (w *work) intakeStopped(by fleet.Decision) {
 		d.HardCap = now.Add(max(w.op.Request.Policy.HardCap, w.op.Request.Policy.Cap))
 		w.fact(fleet.FactNote, "intake is stopped; running jobs have up to %s to end", w.op.Request.Policy.Cap)
 	} else {
-		d.StoppedPastCap = !now.Before(d.Deadline)
+		d.StoppedPastCap, d.Reopened = !now.Before(d.Deadline), true
 		w.fact(fleet.FactNote, "intake is stopped again")
 	}
 	w.byRow(by)

@@ -26,38 +26,51 @@ const (
 
 // watchState is an orphan watch's own.
 type watchState struct {
-	Subject  fleet.Subject `json:"subject"`
-	StopAt   time.Time     `json:"stop_at"`            // our clock, when intake was stopped
-	StopSeen time.Time     `json:"stop_seen,omitzero"` // our clock, when the first stop was answered
-	ExitAt   time.Time     `json:"exit_at"`            // our clock, when the process was gone
-	Looks    int           `json:"looks"`
-	Clean    int           `json:"clean"`
-	JobsSeen []int64       `json:"jobs_seen,omitempty"` // had a container: cut, not orphaned
-	Known    []int64       `json:"known,omitempty"`     // reported already
-	OpenedAt time.Time     `json:"opened_at,omitzero"`  // our clock, when intake was first ordered open after the stop
-	NoExit   bool          `json:"no_exit,omitempty"`   // nobody has seen the process gone
-	Unsure   bool          `json:"unsure,omitempty"`    // GitLab was unknown between stop and exit
-	Said     string        `json:"said,omitempty"`      // what GitLab said at the last look
-	Told     int           `json:"told,omitempty"`      // how often that was news
+	Subject   fleet.Subject `json:"subject"`
+	StopAt    time.Time     `json:"stop_at"`            // our clock, when intake was stopped
+	StopSeen  time.Time     `json:"stop_seen,omitzero"` // our clock, when the first stop was answered
+	ExitAt    time.Time     `json:"exit_at"`            // our clock, when the process was gone
+	Looks     int           `json:"looks"`
+	Clean     int           `json:"clean"`
+	JobsSeen  []int64       `json:"jobs_seen,omitempty"`  // had a container: cut, not orphaned
+	Known     []int64       `json:"known,omitempty"`      // reported already
+	OpenedAt  time.Time     `json:"opened_at,omitzero"`   // our clock, when intake was first ordered open after the stop
+	NoExit    bool          `json:"no_exit,omitempty"`    // nobody has seen the process gone
+	Unsure    bool          `json:"unsure,omitempty"`     // GitLab was unknown between stop and exit
+	Said      string        `json:"said,omitempty"`       // what GitLab said at the last look
+	Told      int           `json:"told,omitempty"`       // how often that was news
+	EndedWell bool          `json:"ended_well,omitempty"` // the process ended by itself, and well
+	Reopened  bool          `json:"reopened,omitempty"`   // it was found running again after the stop
+	Order     int64         `json:"order,omitempty"`      // the last that the host was given: a later one found it running again
+	Recorded  []int64       `json:"recorded,omitempty"`   // as cut, by the operation
+
+	Recoveries []fleet.Recovery `json:"recoveries,omitempty"`
 }
 
 // watchOrphans adds the watch to a drain that has ended. A VM that no runner
 // ran on, or whose runner is unknown to GitLab, has none.
 func (w *work) watchOrphans() {
-	stop := first(w.op.Drain.StoppedAt, w.op.Drain.InheritedStop)
+	d := &w.op.Drain
+	answered := first(d.StoppedAt, d.InheritedStop)
+	stop := answered
+	if w.op.Order.Verb != "" { // given, and its answer lost, or not written: it may have taken effect
+		stop = first(stop, d.OrderedAt)
+	}
 	if w.f.GitLab == nil || w.op.Old.SystemID == "" || stop.IsZero() {
 		return
 	}
 	state := watchState{
 		Subject: w.op.OldSubject(), StopAt: first(w.op.Drain.OrderedAt, stop),
-		StopSeen: stop,
+		StopSeen: answered,
 		ExitAt:   first(first(w.op.Drain.ExitSeenAt, w.op.Restore.OpenAt), w.now()), JobsSeen: w.op.Drain.JobsSeen, Unsure: w.op.Drain.GitLabUnsure,
 		Said: w.said(fleet.SourceGitLab),
 	}
 	state.OpenedAt = w.op.Restore.StartedAt
-	state.NoExit = w.op.Drain.ExitSeenAt.IsZero() && w.op.Restore.OpenAt.IsZero()
+	state.NoExit = d.ExitSeenAt.IsZero() && (answered.IsZero() || w.op.Restore.OpenAt.IsZero())
+	state.EndedWell = w.endedWell()
+	state.Reopened, state.Order = d.Reopened, w.op.Order.Number
 	for _, job := range w.op.CutJobs {
-		state.Known = append(state.Known, job.ID)
+		state.Known, state.Recorded = append(state.Known, job.ID), append(state.Recorded, job.ID)
 	}
 	suffix := "" // a drain that had to start again has a watch of its own
 	if w.op.Drain.Watches++; w.op.Drain.Watches > 1 {
@@ -69,6 +82,14 @@ func (w *work) watchOrphans() {
 		return
 	}
 	w.chores = append(w.chores, c)
+}
+
+// endedWell says whether the runner's process was proven to have ended by
+// itself and left nothing behind: every result of a job that it received was
+// delivered.
+func (w *work) endedWell() bool {
+	d := &w.op.Drain
+	return d.Verdict == fleet.VerdictDrained && d.Proof != nil && d.Proof.Unit.Result == "success" && len(d.Proof.Containers) == 0 && d.EndedAt.IsZero()
 }
 
 // watchOrphans looks for jobs that GitLab assigned to the VM in the instant of
@@ -90,26 +111,14 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	r.saw(&s, reading)
 	s.opened(vm.OpenedAt)
 	suspects := s.suspects(reading)
-	fate, err := r.fate(ctx, &s, vm)
-	if err != nil {
+	if err := r.judgeSuspects(ctx, &s, vm, reading, suspects); err != nil {
 		return err
 	}
-	age := r.now().Sub(s.ExitAt)
-	for _, job := range suspects {
-		if s.young(reading, job) {
-			continue // a later look tells
-		}
-		runner := fate
-		if !s.NoExit && !s.later(reading, job) {
-			runner = vmGone // whatever the VM does, the runner that had it is gone
-		}
-		if err := r.report(ctx, &s, job, runner); err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || age > watchLonger) {
-			s.Known = append(s.Known, job.ID)
-			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
-		} else if err != nil {
-			return err
-		}
+	if err := r.recoverAll(ctx, &s); err != nil {
+		return err
 	}
+	suspects = s.unsettled(suspects)
+	age := r.now().Sub(s.ExitAt)
 	switch {
 	case !usable(reading) || len(suspects) > 0:
 		s.Clean = 0
@@ -117,13 +126,63 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		s.Clean++
 	}
 	s.Looks++
-	if s.Clean >= cleanWanted {
+	open := s.recovering()
+	if s.Clean >= cleanWanted && !open {
 		return r.end("clean: %d found", len(s.Known))
 	}
-	if age > watchLonger {
+	if age > watchLonger && !open {
 		return r.end("ended without two clean readings after %s: %d found", watchLonger, len(s.Known))
 	}
-	return r.keep(&s, s.next(r.now()))
+	return r.keep(&s, s.next(r.now(), reading, suspects))
+}
+
+// judgeSuspects finds out what each suspect is, and reports it or begins its
+// recovery.
+func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM, g *fleet.GitLabReading, suspects []fleet.Job) error {
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return err
+	}
+	fate := s.fate(op, vm)
+	for _, job := range suspects {
+		if s.young(g, job) {
+			continue // a later look tells
+		}
+		runner := fate
+		if !s.NoExit && !s.later(g, job) {
+			runner = fleet.RunnerGone // whatever the VM does, the runner that had it is gone
+		}
+		err := r.judge(ctx, s, op, vm, fleet.Suspect{
+			Job: job, Runner: runner, ContainerSeen: slices.Contains(s.JobsSeen, job.ID), Recorded: slices.Contains(s.Recorded, job.ID),
+			CleanExit: s.EndedWell, StopAt: s.StopAt.Add(serverOffset(g)), ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
+			Reopened: s.reopened(op, vm, g, job),
+		})
+		if err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || r.now().Sub(s.ExitAt) > watchLonger) {
+			s.Known = append(s.Known, job.ID)
+			r.fact(fleet.FactWarning, "%s is still shown running though its runner on %s has ended; whether it reached the runner is not known: %s", job, r.c.Ref(), text(err))
+		} else if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// reopened says whether intake on the watched system_id was open again, or may
+// have been before the job began: somebody started the runner, it was given
+// back, or the next incarnation has the same system_id, or one not known yet.
+func (s *watchState) reopened(op *fleet.Operation, vm *fleet.VM, g *fleet.GitLabReading, job fleet.Job) bool {
+	switch {
+	case s.Reopened, !s.OpenedAt.IsZero(), vm.OrderNumber > s.Order:
+		return true
+	case op.Drain.Reopened, !op.Phase.Finished() && op.Drain.Verdict == "": // the proof was lost again
+		return true
+	}
+	another := vm.Instance != "" && vm.Instance != s.Subject.Instance && !vm.Missing
+	if another && vm.SystemID == s.Subject.SystemID || op.Create.New.SystemID == s.Subject.SystemID {
+		return true
+	}
+	began := op.Create.Began
+	return !began.IsZero() && op.Create.New.SystemID == "" && !job.StartedAt.Before(began.Add(serverOffset(g)))
 }
 
 // saw tells what GitLab says, if that is news.
@@ -146,7 +205,32 @@ func (r *errand) saw(s *watchState, g *fleet.GitLabReading) {
 // that is gone has no executing jobs of its own.
 func usable(g *fleet.GitLabReading) bool { return g != nil && g.Unknown == "" }
 
-func (s *watchState) next(now time.Time) time.Time {
+// next is when to look again: sooner for a job that was too young to be judged,
+// and for a recovery that GitLab keeps waiting.
+func (s *watchState) next(now time.Time, g *fleet.GitLabReading, suspects []fleet.Job) time.Time {
+	at := s.scheduled(now)
+	if s.recovering() {
+		at = earlier(at, now.Add(recoverEvery))
+	}
+	for _, job := range suspects {
+		if s.young(g, job) {
+			at = earlier(at, job.StartedAt.Add(firstTrace-serverOffset(g)))
+		}
+	}
+	if floor := now.Add(time.Second); at.Before(floor) {
+		return floor
+	}
+	return at
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func (s *watchState) scheduled(now time.Time) time.Time {
 	if s.Looks < len(watchLooks) {
 		if at := s.ExitAt.Add(watchLooks[s.Looks]); at.After(now) {
 			return at
@@ -198,29 +282,16 @@ func (s *watchState) young(g *fleet.GitLabReading, job fleet.Job) bool {
 	return g.TakenAt.Add(serverOffset(g)).Sub(job.StartedAt) < firstTrace
 }
 
-// What has become of the watched VM.
-type vmFate int
-
-const (
-	vmStays  vmFate = iota // whatever runs on it goes on
-	vmInWork               // its operation has not ended
-	vmGone                 // whatever GitLab shows on it was cut
-)
-
 // fate says what has become of the watched incarnation.
-func (r *errand) fate(ctx context.Context, s *watchState, vm *fleet.VM) (vmFate, error) {
-	op, err := r.Store.Operation(ctx, r.c.Operation)
-	if err != nil {
-		return 0, err
-	}
+func (s *watchState) fate(op *fleet.Operation, vm *fleet.VM) fleet.RunnerFate {
 	serves := !vm.Missing && vm.SystemID == s.Subject.SystemID // the next incarnation under the same id, too
 	switch ended := op.Phase.Finished(); {
 	case serves && ended:
-		return vmStays, nil
+		return fleet.RunnerStays
 	case !ended && (serves || op.Create.New.Instance != ""):
-		return vmInWork, nil
+		return fleet.RunnerInWork
 	default:
-		return vmGone, nil
+		return fleet.RunnerGone
 	}
 }
 
@@ -240,32 +311,47 @@ func (s *watchState) advice() string {
 	return "never reached it: GitLab shows it running until its timeout; cancel and retry it"
 }
 
-// report says once what became of a job: an orphan never reached its runner
-// (empty trace, no container seen); any other was cut if its runner is gone. Of
-// one that may run still, a later look tells.
-func (r *errand) report(ctx context.Context, s *watchState, job fleet.Job, fate vmFate) error {
-	if slices.Contains(s.Known, job.ID) {
+// judge says once what became of a job, and has it recovered where that may be
+// done. Of one that may run still, a later look tells.
+func (r *errand) judge(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM, one fleet.Suspect) error {
+	if s.recovery(one.Job.ID) != nil || slices.Contains(s.Known, one.Job.ID) && !one.Recorded {
 		return nil
 	}
-	empty, err := r.f.GitLab.TraceEmpty(ctx, job)
-	if err != nil {
+	var err error
+	if one.TraceEmpty, err = r.f.GitLab.TraceEmpty(ctx, one.Job); err != nil {
 		return err
 	}
-	orphan := empty && !slices.Contains(s.JobsSeen, job.ID)
-	if !orphan && fate == vmInWork {
+	is := one.Is()
+	if is == fleet.SuspectUndecided {
 		return nil
 	}
-	s.Known = append(s.Known, job.ID)
-	if orphan {
-		r.Observer.JobsOrphaned(r.c.Fleet, 1)
-		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", job, r.c.Ref(), s.advice())
-		return nil
+	if is != fleet.SuspectGoesOn {
+		switch left, err := r.left(ctx, s, op, vm, &one); {
+		case err != nil:
+			return err
+		case left == "":
+			r.take(s, one)
+			return nil
+		}
 	}
-	if fate == vmStays {
-		r.fact(fleet.FactNote, "%s goes on on %s, whose runner was started again or never seen to end", job, r.c.Ref())
-		return nil
+	if slices.Contains(s.Known, one.Job.ID) {
+		return nil // recorded, and told then
 	}
-	r.Observer.JobsCut(r.c.Fleet, 1)
-	r.fact(fleet.FactCut, "%s is still shown running though its runner on %s has ended: it was cut", job, r.c.Ref())
+	s.Known = append(s.Known, one.Job.ID)
+	r.report(s, one)
 	return nil
+}
+
+// report tells of a job that is left to a person.
+func (r *errand) report(s *watchState, one fleet.Suspect) {
+	switch one.Is() {
+	case fleet.SuspectOrphan:
+		r.orphaned(fleet.RecoveryReported)
+		r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and %s", one.Job, r.c.Ref(), s.advice())
+	case fleet.SuspectGoesOn:
+		r.fact(fleet.FactNote, "%s goes on on %s, whose runner was started again or never seen to end", one.Job, r.c.Ref())
+	default:
+		r.cutJob()
+		r.fact(fleet.FactCut, "%s is still shown running though its runner on %s has ended: it was cut", one.Job, r.c.Ref())
+	}
 }

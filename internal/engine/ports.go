@@ -72,6 +72,23 @@ type GitLab interface {
 	TraceEmpty(ctx context.Context, job fleet.Job) (bool, error)
 }
 
+// Jobs reads, ends and repeats single jobs. Reading is done with the token that
+// reads; ending and repeating with the write token, and with nothing else.
+//
+// Errors: CodeForbidden and CodeNotFound are definite refusals, nothing was
+// done; after any other the effect is unknown.
+type Jobs interface {
+	// Job reads one job and its place in its pipeline. The reading is of after
+	// the call.
+	Job(ctx context.Context, job fleet.Job) (fleet.JobReading, error)
+	// Cancel asks GitLab to cancel a job; force: to end one that is canceling.
+	// Of a finished job it succeeds and changes nothing.
+	Cancel(ctx context.Context, job fleet.Job, force bool) error
+	// Retry makes a new job in the place of one that is canceled or canceling,
+	// and yields its id. It is not to be repeated without a reading.
+	Retry(ctx context.Context, job fleet.Job) (int64, error)
+}
+
 // RunnerInfo is the runner entry as GitLab describes it.
 type RunnerInfo struct {
 	ID          int64
@@ -181,9 +198,11 @@ type Observer interface {
 	// OperationMoved is called after a commit; before and after differ in phase
 	// or in something that is counted.
 	OperationMoved(before, after *fleet.Operation)
-	// JobsOrphaned and JobsCut count jobs of a fleet.
-	JobsOrphaned(fleetName string, n int)
+	// JobsOrphaned counts orphans of a fleet by what became of them, JobsCut cut
+	// jobs, JobsRetried those of either that were run again.
+	JobsOrphaned(fleetName string, result fleet.RecoveryResult, n int)
 	JobsCut(fleetName string, n int)
+	JobsRetried(fleetName string, cut bool, n int)
 	// Reconciled is called when a sweep has ended without an error.
 	Reconciled(at time.Time)
 }
@@ -202,4 +221,5 @@ type Fleet struct {
 	Machines  Machines
 	GitLab    GitLab    // nil without a GitLab token
 	Registrar Registrar // nil without a runner token
+	Jobs      Jobs      // nil without a write token: orphans are reported only
 }

@@ -25,6 +25,7 @@ func restoring(ctx context.Context, w *work) (outcome, error) {
 		return w.restoreWaits("the provider does not list instance "+w.op.Old.Instance+", but its host answers", 2*time.Second)
 	case mine == nil && w.op.Kind == fleet.KindUndrain:
 		w.remember(fleet.Errorf(fleet.CodeNotFound, "%s does not exist: there is nothing to undrain", w.op.Ref()))
+		w.watchOrphans() // of the drain that it superseded
 		return move(fleet.EventFail)
 	case mine == nil:
 		w.fact(fleet.FactNote, "instance %s is gone: there is nothing to restore", name(w.op.Old.Instance))
@@ -103,6 +104,7 @@ func (w *work) foreignDropIn(d fleet.DropIn) (outcome, error) {
 		w.remember(err)
 	}
 	w.fact(fleet.FactWarning, "%s", text(err))
+	w.watchOrphans()
 	return move(fleet.EventFail)
 }
 

@@ -132,6 +132,7 @@ type DrainState struct {
 	Jobs             []Job        `json:"jobs,omitempty"`          // last known to be waited for
 	JobsSeen         []int64      `json:"jobs_seen,omitempty"`     // had a container here: not orphans
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered
+	Reopened         bool         `json:"reopened,omitempty"`      // the runner was found running again after a stop
 	Watches          int          `json:"watches,omitempty"`       // orphan watches begun
 	LinksAt          time.Time    `json:"links_at,omitzero"`       // when GitLab was last asked for links
 	ListedAt         time.Time    `json:"listed_at,omitzero"`      // when it last listed them

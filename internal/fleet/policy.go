@@ -135,7 +135,9 @@ type Spec struct {
 	Registration   Registration
 	HasGitLab      bool // a GitLab token is there: evidence can be asked for
 	HasRunnerToken bool // a runner token is there: it can be proven, managers removed
+	HasWriteToken  bool // a GitLab token that may cancel and retry jobs is there
 	Drain          DrainPolicy
+	Recovery       RecoveryPolicy
 	MaxUnavailable int
 	GateOnline     time.Duration // the new VM must serve within this
 	Image          string        // the default image; "" = the provider's own choice
@@ -149,6 +151,10 @@ type HostSettings struct {
 	Unit       string // the runner's systemd unit
 	ConfigPath string // the runner's config.toml
 }
+
+// Recovers says whether lost jobs can be canceled and run again; else they are
+// reported.
+func (s Spec) Recovers() bool { return s.Recovery.Orphans && s.HasWriteToken }
 
 // Has says whether vm is a member of the fleet.
 func (s Spec) Has(vm string) bool { return slices.Contains(s.VMs, vm) }

@@ -21,9 +21,9 @@ type TokenInfo struct {
 }
 
 // CanRead says whether the scopes suffice for readings.
-func (t TokenInfo) CanRead() bool {
-	return slices.Contains(t.Scopes, "read_api") || slices.Contains(t.Scopes, "api")
-}
+func (t TokenInfo) CanRead() bool { return t.has("read_api") || t.has("api") }
+
+func (t TokenInfo) has(scope string) bool { return slices.Contains(t.Scopes, scope) }
 
 // Token describes the user token, for doctor. Errors: as for readings.
 func (in *Instance) Token(ctx context.Context) (TokenInfo, error) {

@@ -81,9 +81,9 @@ func (in *Instance) refusal(c call, resp *gl.Response, detail refusalText) error
 	}
 	switch {
 	case status == http.StatusUnauthorized:
-		return err(fleet.CodeForbidden).WithHint("the token is wrong, revoked or expired: put a valid one with scope read_api into gitlab.token")
+		return err(fleet.CodeForbidden).WithHint("the token is wrong, revoked or expired: put a valid one with scope %s into %s", in.scope, in.key)
 	case status == http.StatusForbidden && detail.code == "insufficient_scope":
-		return err(fleet.CodeForbidden).WithHint("the token lacks the scope read_api: make one that has it")
+		return err(fleet.CodeForbidden).WithHint("the token in %s lacks the scope %s: make one that has it", in.key, in.scope)
 	case status == http.StatusForbidden:
 		return err(fleet.CodeForbidden).WithHint("%s", c.hint403)
 	case status == http.StatusNotFound:

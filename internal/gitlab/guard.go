@@ -37,6 +37,7 @@ func (e *RefusedError) Error() string {
 type Guard struct {
 	base    *url.URL // the instance's root; its path has no slash at the end
 	next    http.RoundTripper
+	rules   []rule
 	observe func(route, code string)
 }
 
@@ -44,12 +45,16 @@ type Guard struct {
 // is told of every attempt: the rule's route and the status, "error" when no
 // answer came, "paused" or "refused" when nothing was sent. It may be nil.
 func NewGuard(base *url.URL, next http.RoundTripper, observe func(route, code string)) *Guard {
+	return newGuard(base, next, rules, observe)
+}
+
+func newGuard(base *url.URL, next http.RoundTripper, list []rule, observe func(route, code string)) *Guard {
 	root := *base
 	root.Path = strings.TrimRight(root.Path, "/")
 	if observe == nil {
 		observe = func(string, string) {}
 	}
-	return &Guard{base: &root, next: next, observe: observe}
+	return &Guard{base: &root, next: next, rules: list, observe: observe}
 }
 
 // RoundTrip implements http.RoundTripper. Errors: *RefusedError, or next's.
@@ -106,7 +111,7 @@ func (g *Guard) admit(req *http.Request, body []byte) (rule, []byte, string) {
 	if method == "" {
 		method = http.MethodGet
 	}
-	for _, r := range rules {
+	for _, r := range g.rules {
 		if r.method != method || !r.matches(path) {
 			continue
 		}

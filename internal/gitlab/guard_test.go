@@ -119,6 +119,7 @@ func TestOfTheClientsWholeRouteTableOnlyTheseCallsPass(t *testing.T) {
 		"GET /api/v4/projects/7/hooks", // reads; who makes and changes them is a person
 		"GET /api/v4/projects/7/jobs/7",
 		"GET /api/v4/projects/7/jobs/7/trace",
+		"GET /api/v4/projects/7/pipelines/7/jobs",
 		"GET /api/v4/runners/7",
 		"GET /api/v4/runners/7/jobs",
 		"GET /api/v4/runners/7/managers",

@@ -56,10 +56,16 @@ type Instance struct {
 	base   *url.URL
 	user   *gl.Client // speaks with the user token
 	runner *gl.Client // speaks without: the runner's token is in the call
+	key    string     // of the user token in the configuration
+	scope  string     // that it needs
 }
 
 // New returns the instance of cfg; nothing is sent. Errors: CodeInvalid.
 func New(cfg Config) (*Instance, error) {
+	return newInstance(cfg, rules, "gitlab.token", "read_api")
+}
+
+func newInstance(cfg Config, list []rule, key, scope string) (*Instance, error) {
 	base, err := parseURL(cfg.URL)
 	if err != nil {
 		return nil, err
@@ -68,9 +74,9 @@ func New(cfg Config) (*Instance, error) {
 		return nil, fleet.Errorf(fleet.CodeInternal, "gitlab.Config.Now is missing")
 	}
 	cfg = cfg.withDefaults()
-	in := &Instance{cfg: cfg, base: base}
+	in := &Instance{cfg: cfg, base: base, key: key, scope: scope}
 	hc := &http.Client{
-		Transport: NewGuard(base, &pause{next: cfg.Transport, now: cfg.Now}, cfg.Observe),
+		Transport: newGuard(base, &pause{next: cfg.Transport, now: cfg.Now}, list, cfg.Observe),
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},

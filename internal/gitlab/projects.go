@@ -8,7 +8,8 @@ import (
 
 const (
 	projectRunner = "project_type"
-	reporter      = 20 // GitLab's access level
+	reporter      = 20 // GitLab's access levels
+	developer     = 30
 	// mostProjects are looked at; a project runner has few.
 	mostProjects = 50
 )
@@ -32,7 +33,7 @@ func (e *Entry) UnseenProjects(ctx context.Context) ([]string, error) {
 	}
 	var unseen []string
 	for _, p := range d.Projects[:min(len(d.Projects), mostProjects)] {
-		seen, err := e.in.seesJobs(ctx, p.ID)
+		seen, err := e.in.atLeast(ctx, p.ID, reporter)
 		if err != nil {
 			return nil, err
 		}
@@ -43,9 +44,9 @@ func (e *Entry) UnseenProjects(ctx context.Context) ([]string, error) {
 	return unseen, nil
 }
 
-// seesJobs says whether the token's user is a Reporter or more in the project.
-// The list counts every way of being one: member, group, invited group.
-func (in *Instance) seesJobs(ctx context.Context, project int64) (bool, error) {
+// atLeast says whether the token's user has the role or more in the project.
+// The list counts every way of having it: member, group, invited group.
+func (in *Instance) atLeast(ctx context.Context, project int64, role int) (bool, error) {
 	list, _, err := get[[]struct {
 		ID int64 `json:"id"`
 	}](ctx, in, call{
@@ -55,7 +56,7 @@ func (in *Instance) seesJobs(ctx context.Context, project int64) (bool, error) {
 			Before int64 `url:"id_before"`
 			Level  int   `url:"min_access_level"`
 			Simple bool  `url:"simple"`
-		}{project - 1, project + 1, reporter, true},
+		}{project - 1, project + 1, role, true},
 	})
 	if err != nil {
 		return false, err

@@ -166,6 +166,7 @@ func TestEveryAllowedCallIsOneThatIsMade(t *testing.T) {
 			_, err := projectWorld(t, simgitlab.User{Scopes: []string{"read_api"}, Role: simgitlab.RoleOwner}, w.observe).entry.UnseenProjects(t.Context())
 			return err
 		},
+		"jobs": func() error { return jobsCalls(t, w) },
 		"webhooks": func() error {
 			_, err := hooked(t, http.StatusOK, w.observe).Hooks(t.Context(), 42, ours)
 			return err

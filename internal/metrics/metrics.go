@@ -41,6 +41,7 @@ type Metrics struct {
 	overruns      *prometheus.CounterVec
 	jobsCut       *prometheus.CounterVec
 	jobsOrphaned  *prometheus.CounterVec
+	jobsRetried   *prometheus.CounterVec
 	phaseDuration *prometheus.HistogramVec
 	operations    *prometheus.CounterVec
 	gitlab        *prometheus.CounterVec
@@ -61,7 +62,7 @@ var phaseBuckets = []float64{1, 5, 15, 30, 60, 120, 300, 600, 1200, 1800, 3600}
 func New(registerer prometheus.Registerer, o Options) (*Metrics, error) {
 	m := build()
 	collectors := []prometheus.Collector{
-		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.phaseDuration, m.operations,
+		m.drainDuration, m.overruns, m.jobsCut, m.jobsOrphaned, m.jobsRetried, m.phaseDuration, m.operations,
 		m.gitlab, m.provider, m.refusals, m.deliveries, m.disagreements, m.reconciled, buildInfo(o.Version), caps(o.Fleets), gates(o.Fleets), newPresent(o),
 	}
 	for _, c := range collectors {
@@ -78,7 +79,8 @@ func build() *Metrics {
 		drainDuration: histogram("drain_duration_seconds", "From the stop of intake to the end of the drain, by how it ended.", drainBuckets, "fleet", "outcome"),
 		overruns:      counter("drain_overruns_total", "Drains whose cap passed with a job running, by overrun policy.", "fleet", "policy"),
 		jobsCut:       counter("jobs_cut_total", "Jobs that were ended by the removal of their VM.", "fleet"),
-		jobsOrphaned:  counter("jobs_orphaned_total", "Jobs that GitLab assigned and the VM never received.", "fleet"),
+		jobsOrphaned:  counter("jobs_orphaned_total", "Jobs that GitLab assigned and the VM never received, by what became of them; reported and refused wait for a person.", "fleet", "result"),
+		jobsRetried:   counter("jobs_retried_total", "Jobs that Sluice canceled and had run again, by what they were: orphan or cut.", "fleet", "job"),
 		phaseDuration: histogram("operation_phase_duration_seconds", "How long operations stayed in a phase.", phaseBuckets, "phase"),
 		operations:    counter("operations_total", "Operations that ended, by kind and outcome.", "fleet", "kind", "outcome"),
 		gitlab:        counter("gitlab_requests_total", "Requests to GitLab by path template and status; code error means no answer.", "route", "code"),

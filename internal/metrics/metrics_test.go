@@ -144,7 +144,8 @@ func TestOverrunsAndOutcomesAreCountedOnce(t *testing.T) {
 	deleting.Phase = fleet.PhaseDeleting
 	m.OperationMoved(&deleting, &done)
 	m.JobsCut("gcp", 2)
-	m.JobsOrphaned("gcp", 1)
+	m.JobsOrphaned("gcp", fleet.RecoveryReported, 1)
+	m.JobsRetried("gcp", false, 1)
 	if got := testutil.ToFloat64(m.overruns.WithLabelValues("gcp", "proceed")); got != 1 {
 		t.Errorf("%v overruns, want 1", got)
 	}

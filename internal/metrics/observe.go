@@ -61,8 +61,17 @@ func outcome(op *fleet.Operation) string {
 }
 
 // JobsOrphaned counts orphans (engine.Observer).
-func (m *Metrics) JobsOrphaned(fleetName string, n int) {
-	m.jobsOrphaned.WithLabelValues(fleetName).Add(float64(n))
+func (m *Metrics) JobsOrphaned(fleetName string, result fleet.RecoveryResult, n int) {
+	m.jobsOrphaned.WithLabelValues(fleetName, string(result)).Add(float64(n))
+}
+
+// JobsRetried counts jobs that were run again (engine.Observer).
+func (m *Metrics) JobsRetried(fleetName string, cut bool, n int) {
+	job := jobOrphan
+	if cut {
+		job = jobCut
+	}
+	m.jobsRetried.WithLabelValues(fleetName, job).Add(float64(n))
 }
 
 // JobsCut counts cut jobs (engine.Observer).

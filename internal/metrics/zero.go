@@ -10,6 +10,12 @@ const (
 	outcomeRestored = "restored" // intake was given back, or the operation ended otherwise
 )
 
+// What a retried job was.
+const (
+	jobOrphan = "orphan"
+	jobCut    = "cut"
+)
+
 // disagreedProofLost: what was proven did not hold at the last look before the
 // delete. The other kinds are fleet.Disagreements.
 const disagreedProofLost = "proof_lost"
@@ -26,7 +32,7 @@ func outcomes() []string {
 // facts/gitlab.md section 1.8, "error" for no answer, "paused" where Sluice
 // waits out a rate limit.
 func gitlabCodes() []string {
-	return []string{"200", "204", "401", "403", "404", "429", "500", "501", "502", "503", codeError, "paused"}
+	return []string{"200", "201", "204", "401", "403", "404", "429", "500", "501", "502", "503", codeError, "paused"}
 }
 
 // providerCodes are the failures that the provider's contract names
@@ -51,7 +57,14 @@ func calls() []string {
 func (m *Metrics) zero(o Options) {
 	for name := range o.Fleets {
 		m.jobsCut.WithLabelValues(name)
-		m.jobsOrphaned.WithLabelValues(name)
+		for _, result := range fleet.RecoveryResults() {
+			if result != fleet.RecoveryCanceled { // of cut jobs
+				m.jobsOrphaned.WithLabelValues(name, string(result))
+			}
+		}
+		for _, job := range []string{jobOrphan, jobCut} {
+			m.jobsRetried.WithLabelValues(name, job)
+		}
 		for _, outcome := range outcomes() {
 			m.drainDuration.WithLabelValues(name, outcome)
 		}

@@ -54,8 +54,9 @@ func (wallClock) Now() time.Time { return time.Now() }
 
 type noObserver struct{}
 
-func (noObserver) OperationMoved(_, _ *fleet.Operation) {}
-func (noObserver) JobsOrphaned(string, int)             {}
+func (noObserver) OperationMoved(_, _ *fleet.Operation)           {}
+func (noObserver) JobsOrphaned(string, fleet.RecoveryResult, int) {}
+func (noObserver) JobsRetried(string, bool, int)                  {}
 func (noObserver) JobsCut(string, int)                  {}
 func (noObserver) Reconciled(time.Time)                 {}
 

@@ -64,6 +64,9 @@ func (w *World) perform(a Act) {
 	if do := acts[a.Do]; do != nil {
 		w.say("--       %s%s", a.Do, a.detail())
 		w.rested = 0
+		if !harmless[a.Do] {
+			w.hindered = max(w.hindered, w.now+a.For+hindrance)
+		}
 		do(w, a)
 		w.inputsEnd = max(w.inputsEnd, w.now+a.For)
 		return
@@ -90,23 +93,29 @@ var acts map[string]func(*World, Act)
 
 func init() { //nolint:gochecknoinits // the acts refer to the world, which refers to them
 	acts = map[string]func(*World, Act){
-		"kill":         func(w *World, a Act) { w.boot(a.For); w.kill("an act") },
-		"shut down":    func(w *World, a Act) { w.shutDown(); w.boot(a.For + 3*time.Second) },
-		"pause":        func(w *World, a Act) { w.pausedUntil = w.now + a.For },
-		"lose wakes":   func(w *World, a Act) { w.controller.deafUntil = w.now + a.For },
-		"cancel":       func(w *World, a Act) { w.cancel(a.VM) },
-		"extend":       func(w *World, a Act) { w.extend(a) },
-		"skip drain":   func(w *World, a Act) { w.change(a, control.Change{Skip: true}) },
-		"set policy":   func(w *World, a Act) { w.setPolicy(a) },
-		"resume":       func(w *World, a Act) { w.resumeHeld(a.VM) },
-		"undrain":      func(w *World, a Act) { w.ask(AskPlan{Kind: "undrain", VMs: []int{a.VM}}) },
-		"job at stop":  jobAtStop,
-		"gitlab down":  func(w *World, a Act) { w.gitlab.downUntil = w.now + a.For; w.after(a.For+time.Second, w.offer) },
-		"gitlab 429":   func(w *World, a Act) { w.gitlab.limitedUntil = w.now + a.For },
-		"gitlab stale": func(w *World, a Act) { w.gitlab.staleUntil, w.gitlab.lag = w.now+a.For, 8*time.Second },
-		"gitlab short": func(w *World, a Act) { w.gitlab.shortUntil = w.now + a.For },
-		"gitlab mute":  func(w *World, a Act) { w.gitlab.oldUntil = w.now + a.For },
-		"hide manager": func(w *World, a Act) { hideManager(w, a) },
+		"kill":            func(w *World, a Act) { w.boot(a.For); w.kill("an act") },
+		"shut down":       func(w *World, a Act) { w.shutDown(); w.boot(a.For + 3*time.Second) },
+		"pause":           func(w *World, a Act) { w.pausedUntil = w.now + a.For },
+		"lose wakes":      func(w *World, a Act) { w.controller.deafUntil = w.now + a.For },
+		"cancel":          func(w *World, a Act) { w.cancel(a.VM) },
+		"extend":          func(w *World, a Act) { w.extend(a) },
+		"skip drain":      func(w *World, a Act) { w.change(a, control.Change{Skip: true}) },
+		"set policy":      func(w *World, a Act) { w.setPolicy(a) },
+		"resume":          func(w *World, a Act) { w.resumeHeld(a.VM) },
+		"undrain":         func(w *World, a Act) { w.ask(AskPlan{Kind: "undrain", VMs: []int{a.VM}}) },
+		"job at stop":     jobAtStop,
+		"gitlab down":     func(w *World, a Act) { w.gitlab.downUntil = w.now + a.For; w.after(a.For+time.Second, w.offer) },
+		"gitlab 429":      func(w *World, a Act) { w.gitlab.limitedUntil = w.now + a.For },
+		"gitlab stale":    func(w *World, a Act) { w.gitlab.staleUntil, w.gitlab.lag = w.now+a.For, 8*time.Second },
+		"gitlab short":    func(w *World, a Act) { w.gitlab.shortUntil = w.now + a.For },
+		"gitlab mute":     func(w *World, a Act) { w.gitlab.oldUntil = w.now + a.For },
+		"hide manager":    func(w *World, a Act) { hideManager(w, a) },
+		"lose posts":      func(w *World, a Act) { w.gitlab.losePosts = a.Times },
+		"late post":       func(w *World, a Act) { w.gitlab.latePost = a.For },
+		"cancel job":      personCancelsJob,
+		"retry job":       personRetriesJob,
+		"cancel pipeline": personCancelsPipeline,
+
 		"cloud down":   func(w *World, a Act) { w.cloud.downUntil = w.now + a.For },
 		"cloud blind":  func(w *World, a Act) { w.cloud.vms[a.VM].blindUntil = w.now + a.For },
 		"fail create":  func(w *World, a Act) { fill(&w.cloud.vms[a.VM].refusals, a) },

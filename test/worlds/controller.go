@@ -48,6 +48,9 @@ func (w *World) newEngine() *engine.Engine {
 	if w.spec.HasGitLab {
 		f.GitLab = gitlabPort{w}
 	}
+	if w.spec.HasWriteToken {
+		f.Jobs = jobsPort{w}
+	}
 	if w.spec.HasRunnerToken {
 		f.Registrar = registrarPort{w}
 	}
@@ -212,7 +215,10 @@ func (o observer) OperationMoved(before, after *fleet.Operation) {
 }
 
 // JobsOrphaned implements engine.Observer.
-func (observer) JobsOrphaned(string, int) {}
+func (observer) JobsOrphaned(string, fleet.RecoveryResult, int) {}
+
+// JobsRetried implements engine.Observer.
+func (observer) JobsRetried(string, bool, int) {}
 
 // JobsCut implements engine.Observer.
 func (observer) JobsCut(string, int) {}

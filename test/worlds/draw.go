@@ -44,6 +44,7 @@ func Draw(seed uint64) Plan {
 	for range max(0, d.IntN(6)-2) {
 		p.Changes = append(p.Changes, d.change(n))
 	}
+	drawJobs(seed, n, &p)
 	return p
 }
 

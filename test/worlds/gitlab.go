@@ -17,6 +17,9 @@ type gitlabState struct {
 
 	downUntil, limitedUntil, staleUntil, shortUntil, oldUntil time.Duration
 	lag                                                       time.Duration
+
+	losePosts int           // answers to cancels and retries to lose
+	latePost  time.Duration // how late the next of them has its effect
 }
 
 // manager is GitLab's record of one VM under the runner.
@@ -130,7 +133,7 @@ func (g gitlabPort) executing(systemID string, at time.Duration) []fleet.Job {
 		if g.w.plan.GitLab.TwoPhase && !j.received {
 			continue // still pending, as GitLab shows it
 		}
-		list = append(list, fleet.Job{ID: j.id, Status: "running", StartedAt: g.serverTime(j.assigned)})
+		list = append(list, fleet.Job{ID: j.id, Status: j.status(at), StartedAt: g.serverTime(j.assigned)})
 	}
 	return list
 }
@@ -151,7 +154,13 @@ func (g gitlabPort) Read(ctx context.Context, about fleet.Subject, _ time.Time) 
 			r.Present, r.Manager = true, m
 		}
 	}
-	r.Running = g.executing(about.SystemID, at)
+	for _, j := range g.executing(about.SystemID, at) {
+		if j.Status == "canceling" {
+			r.Canceling = append(r.Canceling, j)
+		} else {
+			r.Running = append(r.Running, j)
+		}
+	}
 	short := w.now < w.gitlab.shortUntil
 	if short {
 		r.Running = r.Running[:len(r.Running)/2]
@@ -163,7 +172,7 @@ func (g gitlabPort) Read(ctx context.Context, about fleet.Subject, _ time.Time) 
 	if err := g.reply(ctx, "read"); err != nil {
 		return &fleet.GitLabReading{Subject: about, TakenAt: r.TakenAt, Unknown: err.Error()}
 	}
-	usable := r.Present && !short && (r.Manager.Execution == fleet.ExecutionIdle || len(r.Running) > 0 || r.Manager.Execution == fleet.ExecutionActive)
+	usable := r.Present && !short && (r.Manager.Execution == fleet.ExecutionIdle || len(r.Running)+len(r.Canceling) > 0 || r.Manager.Execution == fleet.ExecutionActive)
 	if usable {
 		w.ledger.usable[about.SystemID] = sent
 	}

@@ -203,7 +203,11 @@ func (w *World) judgeAccounts() {
 	blind := map[string]bool{} // operations that said so
 	for _, f := range w.store.Facts {
 		blind[f.Operation] = blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
-		for _, match := range namesJob.FindAllStringSubmatch(f.Text, -1) {
+		all := -1
+		if f.Kind == fleet.FactCut || f.Kind == fleet.FactOrphan {
+			all = 1 // what runs in its place is no other's loss
+		}
+		for _, match := range namesJob.FindAllStringSubmatch(f.Text, all) {
 			id, _ := strconv.ParseInt(match[1], 10, 64)
 			switch f.Kind {
 			case fleet.FactCut, fleet.FactOrphan:
@@ -219,6 +223,7 @@ func (w *World) judgeAccounts() {
 		switch {
 		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !w.excused(j, fact):
 			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
+		case j.after.canceledBy == "a person": // who knows of it
 		case named[j.id] || !w.spec.HasGitLab || blind[strings.TrimPrefix(j.cutBy, "us:")]:
 		case strings.HasPrefix(j.cutBy, "us:"):
 			w.violation("accounts", "job %d was cut by %s, and no event says so", j.id, j.cutBy)

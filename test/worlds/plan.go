@@ -45,9 +45,22 @@ type FleetPlan struct {
 	MaxUnavailable int
 	NoGitLab       bool `json:",omitempty"` // no GitLab token
 	NoToken        bool `json:",omitempty"` // no runner token
+	Write          Role `json:",omitempty"` // of the write token's user; "" = there is no such token
+	NoRecovery     bool `json:",omitempty"` // recover_orphans: false
+	CutJobs        bool `json:",omitempty"` // retry_cut_jobs
 	Gate           time.Duration
 	Policy         PolicyPlan
 }
+
+// Role is what a user may do to jobs.
+type Role string
+
+// The roles.
+const (
+	Maintainer Role = "maintainer"
+	Developer  Role = "developer" // may not force a cancel
+	Reporter   Role = "reporter"  // may not cancel, nor retry
+)
 
 // PolicyPlan is a drain policy.
 type PolicyPlan struct {
@@ -59,6 +72,7 @@ type PolicyPlan struct {
 type GitLabPlan struct {
 	Skew        time.Duration `json:",omitempty"` // its clock minus ours
 	NoExecution bool          `json:",omitempty"` // an older server: no job_execution_status
+	Abrupt      bool          `json:",omitempty"` // its runners cannot cancel gracefully: canceled at once
 	TwoPhase    bool          `json:",omitempty"` // an assigned job that nobody began returns to the queue
 	Answer      time.Duration // how long a job's way to its runner takes
 }

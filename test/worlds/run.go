@@ -3,6 +3,7 @@ package worlds
 import (
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Outcome is what came of one world.
@@ -14,6 +15,14 @@ type Outcome struct {
 	Ended     int        // operations that ended
 	Cut       int        // jobs that we cut, as we may
 	Orphaned  int        // jobs that a stop of ours orphaned
+	Recovered []Recovered
+}
+
+// Recovered is how long an orphan of ours took to be queued again.
+type Recovered struct {
+	SinceCommit time.Duration // of its assignment, by GitLab
+	SinceEnd    time.Duration // of the runner that it was assigned to, if that was later
+	Hindered    bool          // GitLab, the host or the controller was away or slow meanwhile
 }
 
 // Run runs one plan. tell = with its story.
@@ -33,6 +42,10 @@ func Run(p Plan, tell bool) Outcome {
 		if j.orphanBy != "" {
 			o.Orphaned++
 		}
+		if j.after.retriedBy == ours && !j.received {
+			at := j.after.retriedAt
+			o.Recovered = append(o.Recovered, Recovered{at - j.assigned, at - max(j.assigned, j.on.goneAt), w.hindered > j.assigned})
+		}
 	}
 	return o
 }
@@ -40,7 +53,9 @@ func Run(p Plan, tell bool) Outcome {
 // Sum is what came of many worlds.
 type Sum struct {
 	Worlds, Steps, Ended, Cut, Orphaned int
-	Failed                              []Outcome // at most as many as were asked for, in the order of their seeds
+
+	Recovered []Recovered
+	Failed    []Outcome // at most as many as were asked for, in the order of their seeds
 }
 
 // RunMany runs the worlds of n seeds on as many threads, and stops early once
@@ -78,6 +93,7 @@ func (s *Sum) add(o Outcome) {
 	s.Ended += o.Ended
 	s.Cut += o.Cut
 	s.Orphaned += o.Orphaned
+	s.Recovered = append(s.Recovered, o.Recovered...)
 	if o.Violation != nil {
 		s.Failed = append(s.Failed, o)
 	}

@@ -23,6 +23,7 @@ type job struct {
 	orphanBy string        // whose stop cut its way to the runner; "" = none
 	gaveUp   bool          // ran to its end, but GitLab was away for too long
 	stopped  *event
+	after    afterlifeOf
 }
 
 // shown says whether GitLab shows the job executing at a moment.
@@ -111,7 +112,7 @@ func (w *World) assign(j *job, m *machine, answer time.Duration) {
 	})
 	w.after(jobTimeout, func() {
 		if j.shown(w.now) && j.on == m {
-			j.shownEnd = w.now
+			j.shownEnd, j.after.as = w.now, "failed"
 			w.say("gitlab   job %d is failed by its timeout", j.id)
 		}
 	})
@@ -151,7 +152,7 @@ func (w *World) resultIs(j *job, m *machine, how string) {
 	}
 	m.jobs = without(m.jobs, j)
 	if how == "" {
-		j.shownEnd, j.traced = w.now, true
+		j.shownEnd, j.traced, j.after.as = w.now, true, "success"
 	}
 	w.say("%s   job %d ended by itself %s", m, j.id, how)
 	w.contact(m)
@@ -217,7 +218,7 @@ func (w *World) endJobs(m *machine, by string, told bool) {
 		j.cutBy = by
 		w.say("%s   job %d IS CUT by %s", m, j.id, by)
 		if told && w.gitlab.answers(w) {
-			j.shownEnd = w.now + 400*time.Millisecond
+			j.shownEnd, j.after.as = w.now+400*time.Millisecond, "failed"
 		}
 	}
 	m.jobs = nil

@@ -46,6 +46,7 @@ type World struct {
 	broken      *Violation
 	ended       bool
 	rested      int
+	hindered    time.Duration // until when something that goes wrong may be felt
 	steps       int
 }
 
@@ -95,7 +96,9 @@ func newWorld(p Plan, tell bool) *World {
 func specOf(p Plan) fleet.Spec {
 	s := fleet.Spec{
 		Name: fleetName, RunnerID: 7, GitLabURL: "https://gitlab.example", Registration: fleet.RegistrationFleet,
-		HasGitLab: !p.Fleet.NoGitLab, HasRunnerToken: !p.Fleet.NoToken, Drain: p.Fleet.Policy.policy(),
+		HasGitLab: !p.Fleet.NoGitLab, HasRunnerToken: !p.Fleet.NoToken,
+		HasWriteToken: p.Fleet.Write != "" && !p.Fleet.NoGitLab, Recovery: fleet.RecoveryPolicy{Orphans: !p.Fleet.NoRecovery, CutJobs: p.Fleet.CutJobs},
+		Drain:          p.Fleet.Policy.policy(),
 		MaxUnavailable: p.Fleet.MaxUnavailable, GateOnline: p.Fleet.Gate, Image: "image-2",
 		Host: fleet.HostSettings{User: "fedora", RunnerUser: "fedora", Unit: "gitlab-runner.service", ConfigPath: "/etc/gitlab-runner/config.toml"},
 	}

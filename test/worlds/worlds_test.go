@@ -55,6 +55,7 @@ func TestEveryPromiseIsKeptInEveryWorld(t *testing.T) {
 	}
 	t.Logf("%d worlds from seed %d on, %d operations ended, %d jobs cut as they may be, %d orphaned: %.0f worlds/s",
 		sum.Worlds, first, sum.Ended, sum.Cut, sum.Orphaned, float64(sum.Worlds)/took.Seconds())
+	t.Log(sum.Recoveries())
 	for _, failed := range sum.Failed {
 		small := Shrink(failed.Plan, failed.Violation.Rule, 1000)
 		got := Run(small, true)

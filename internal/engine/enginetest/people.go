@@ -39,6 +39,10 @@ func (w *World) Orphan(name string, job fleet.Job) {
 	vm := w.VM(name)
 	job.Status = "running"
 	vm.Orphans = append(vm.Orphans, job)
+	if w.Lost == nil {
+		w.Lost = map[int64]*Lost{}
+	}
+	w.Lost[job.ID] = &Lost{vm: vm, Job: job}
 }
 
 // ClearOrphans ends them, as a person's cancel would.

@@ -14,6 +14,8 @@ func (noWaker) WakeChore(context.Context, string) error { return nil }
 type Meter struct {
 	Moves    []string
 	Orphaned int
+	Results  map[fleet.RecoveryResult]int // of the orphans
+	Retried  int
 	CutJobs  int
 	Swept    int
 }
@@ -26,7 +28,16 @@ func (m *Meter) OperationMoved(before, after *fleet.Operation) {
 }
 
 // JobsOrphaned implements engine.Observer.
-func (m *Meter) JobsOrphaned(_ string, n int) { m.Orphaned += n }
+func (m *Meter) JobsOrphaned(_ string, result fleet.RecoveryResult, n int) {
+	if m.Results == nil {
+		m.Results = map[fleet.RecoveryResult]int{}
+	}
+	m.Orphaned += n
+	m.Results[result] += n
+}
+
+// JobsRetried implements engine.Observer.
+func (m *Meter) JobsRetried(_ string, _ bool, n int) { m.Retried += n }
 
 // JobsCut implements engine.Observer.
 func (m *Meter) JobsCut(_ string, n int) { m.CutJobs += n }

@@ -47,6 +47,7 @@ type World struct {
 	Removed      []string          // system_ids of removed managers
 	Asked        []time.Time       // of each reading of GitLab: after when it had to be taken
 	Cut          []int64           // jobs that were ended by their machine or runner
+	Lost         map[int64]*Lost   // the orphans as GitLab has them
 	born         int
 }
 
@@ -126,6 +127,9 @@ func (w *World) Engine() *engine.Engine {
 	}
 	if w.Registrar != nil {
 		f.Registrar = w.Registrar
+	}
+	if w.Spec.HasWriteToken {
+		f.Jobs = jobs{w}
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},

@@ -58,6 +58,9 @@ const (
 	RoleOwner Role = "owner"
 	// RoleMaintainer may read the runner and its managers; its jobs are 403.
 	RoleMaintainer Role = "maintainer"
+	// RoleDeveloper is as RoleOwner to all reads, and may cancel and retry jobs,
+	// not by force.
+	RoleDeveloper Role = "developer"
 	// RoleNone gets 403 for all of them.
 	RoleNone Role = "none"
 )
@@ -73,6 +76,9 @@ type User struct {
 	Projects []string
 	// Guest are those in which the user is a member with a lesser role.
 	Guest []string
+	// Reports are those in which the user is a Reporter and no more: jobs can be
+	// seen, and neither canceled nor retried.
+	Reports []string
 	// ExpiresAt is the token's expiry date; zero for none.
 	ExpiresAt time.Time
 }

@@ -37,6 +37,8 @@ type JobSpec struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// RunnerID restricts the job to one runner entry; 0: any.
 	RunnerID int64 `json:"runner_id,omitempty"`
+	// Pipeline puts the job into the pipeline of that number; 0: one of its own.
+	Pipeline int64 `json:"pipeline,omitempty"`
 	// SystemID pins the job to one VM. GitLab cannot do that; tests must.
 	SystemID string `json:"system_id,omitempty"`
 }
@@ -71,6 +73,9 @@ func (s *Server) Enqueue(spec JobSpec) int64 {
 func (s *Server) enqueue(spec JobSpec, retryOf int64) int64 {
 	p := s.project(spec.Project)
 	id := s.id()
+	if spec.Pipeline == 0 {
+		spec.Pipeline = id
+	}
 	s.st.jobs[id] = &job{
 		id: id, token: jobToken(id), spec: spec, projectID: p.id, retryOf: retryOf,
 		status: StatusPending, createdAt: s.now(), touchedAt: s.now(),

@@ -151,7 +151,7 @@ func (s *Server) jobBasic(st *state, base string, j *job) jobBasic {
 		Duration: s.elapsed(j.startedAt, j.finishedAt), QueuedDuration: s.elapsed(j.createdAt, j.startedAt),
 		User:     map[string]any{"id": 1, "username": "ci", "name": "CI", "state": "active"},
 		Commit:   map[string]any{"id": commitSHA, "short_id": commitSHA[:8], "title": "A change"},
-		Pipeline: map[string]any{"id": j.id, "iid": j.id, "project_id": j.projectID, "sha": commitSHA, "ref": "main", "status": "running", "source": "push"},
+		Pipeline: map[string]any{"id": j.spec.Pipeline, "iid": j.spec.Pipeline, "project_id": j.projectID, "sha": commitSHA, "ref": "main", "status": st.pipelineStatus(j.spec.Pipeline), "source": "push"},
 		WebURL:   s.webURL(base, j), FailureReason: j.failureReason,
 	}
 	e.Project = projectOf(p)

@@ -34,6 +34,7 @@ func (s *Server) routes() *http.ServeMux {
 	on("GET /user", s.user(scopesReadOnly, s.whoami))
 	on("GET /projects/:id/jobs/:job_id", s.user(scopesReadOnly, s.getJob))
 	on("GET /projects/:id/jobs/:job_id/trace", s.user(scopesReadOnly, s.getTrace))
+	on("GET /projects/:id/pipelines/:pipeline_id/jobs", s.user(scopesReadOnly, s.listPipelineJobs))
 	on("POST /projects/:id/jobs/:job_id/cancel", s.user(scopesWrite, s.cancelJob))
 	on("POST /projects/:id/jobs/:job_id/retry", s.user(scopesWrite, s.retryJob))
 	on("GET /personal_access_tokens/self", s.user(nil, s.selfToken))

@@ -57,6 +57,14 @@ func (u User) sees(path string) bool {
 	return u.Role == RoleAdmin || u.Projects == nil || slices.Contains(u.Projects, path)
 }
 
+// develops says whether the user may cancel and retry the project's jobs.
+func (u User) develops(path string) bool {
+	return u.sees(path) && u.Role != RoleNone && !slices.Contains(u.Reports, path)
+}
+
+// maintains says whether the user may force a cancel.
+func (u User) maintains() bool { return u.Role != RoleDeveloper && u.Role != RoleNone }
+
 func noAccess(w http.ResponseWriter) {
 	message(w, http.StatusForbidden, "403 Forbidden - No access granted")
 }

@@ -47,7 +47,9 @@ func (s *Server) findJob(w http.ResponseWriter, r *http.Request, st *state, u Us
 }
 
 // cancelJob is POST …/cancel: canceling if the runner can cancel gracefully,
-// else canceled at once; a finished job is answered 201 and left as it is.
+// else canceled at once; a finished job is answered 201 and left as it is. With
+// force, which a Maintainer may, one that is canceling becomes canceled, and
+// any other stays as it is (lib/api/ci/jobs.rb).
 func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request, u User) {
 	var body struct {
 		Force bool `json:"force"`
@@ -59,20 +61,32 @@ func (s *Server) cancelJob(w http.ResponseWriter, r *http.Request, u User) {
 	if j == nil {
 		return
 	}
-	switch {
-	case j.finished():
-	case j.status == StatusRunning && s.graceful[j.managerID]:
-		s.beforeChange()
-		j.status, j.canceledBy, j.touchedAt = StatusCanceling, u.Name, s.now()
-	case j.status != StatusCanceling || body.Force:
-		j.canceledBy = u.Name
-		s.finish(j, StatusCanceled, "")
+	if !u.develops(j.spec.Project) || body.Force && !u.maintains() {
+		message(w, http.StatusForbidden, "403 Forbidden")
+		return
 	}
+	s.cancel(j, u, body.Force)
 	writeJSON(w, http.StatusCreated, s.jobFull(s.st, s.baseURL(r), j))
 }
 
+// cancel applies a cancel. The lock is held.
+func (s *Server) cancel(j *job, u User, force bool) {
+	switch {
+	case j.finished():
+	case force && j.status == StatusCanceling:
+		s.finish(j, StatusCanceled, "")
+	case force || j.status == StatusCanceling:
+	case j.status == StatusRunning && s.graceful[j.managerID]:
+		s.beforeChange()
+		j.status, j.canceledBy, j.touchedAt = StatusCanceling, u.Name, s.now()
+	default:
+		j.canceledBy = u.Name
+		s.finish(j, StatusCanceled, "")
+	}
+}
+
 // retryJob is POST …/retry: 201 with the new job; 403 unless the old one is
-// finished and was not retried yet.
+// finished or canceling and was not retried yet (app/models/ci/processable.rb).
 func (s *Server) retryJob(w http.ResponseWriter, r *http.Request, u User) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -80,7 +94,11 @@ func (s *Server) retryJob(w http.ResponseWriter, r *http.Request, u User) {
 	if j == nil {
 		return
 	}
-	if !j.finished() || j.retried {
+	if !u.develops(j.spec.Project) {
+		message(w, http.StatusForbidden, "403 Forbidden")
+		return
+	}
+	if !j.finished() && j.status != StatusCanceling || j.retried {
 		message(w, http.StatusForbidden, "403 Forbidden - Job is not retryable")
 		return
 	}

@@ -25,8 +25,8 @@ func runnerProjects(st *state, ru *runner, u User) []projectEntity {
 }
 
 // listProjects is GET /projects with min_access_level: those in which the
-// caller's role is at least that. Of the roles it knows Guest (10) and Reporter
-// (20). id_after and id_before bound the ids, both exclusive.
+// caller's role is at least that. Of the roles it knows Guest (10), Reporter (20)
+// and Developer (30). id_after and id_before bound the ids, both exclusive.
 func (s *Server) listProjects(w http.ResponseWriter, r *http.Request, u User) {
 	q := r.URL.Query()
 	bound := func(key string, none int64) int64 {
@@ -43,6 +43,9 @@ func (s *Server) listProjects(w http.ResponseWriter, r *http.Request, u User) {
 		mine := u.memberOf(p.path)
 		if level >= 20 {
 			mine = u.Role != RoleAdmin && u.sees(p.path) // an administrator is no member
+		}
+		if level >= 30 {
+			mine = mine && u.develops(p.path)
 		}
 		if p.id > after && p.id < before && mine {
 			list = append(list, *projectOf(p))

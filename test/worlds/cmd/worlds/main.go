@@ -88,6 +88,7 @@ func many(out io.Writer, o options) bool {
 	took := time.Since(began) //nolint:forbidigo // as above
 	fmt.Fprintf(out, "%d worlds, %d operations ended, %d jobs cut as they may be, %d orphaned, %d steps: %.0f worlds/s on %d threads\n",
 		sum.Worlds, sum.Ended, sum.Cut, sum.Orphaned, sum.Steps, float64(sum.Worlds)/took.Seconds(), o.threads)
+	fmt.Fprintln(out, sum.Recoveries())
 	for i, failed := range sum.Failed {
 		fmt.Fprintf(out, "seed %d: %s\n", failed.Plan.Seed, failed.Violation)
 		if i > 0 {

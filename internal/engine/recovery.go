@@ -1,0 +1,216 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
+)
+
+// recoverEvery is how soon a recovery that GitLab gave no word on is looked at
+// again.
+const recoverEvery = 2 * time.Second
+
+// mostMoves bounds what one look does about one job: cancel, force, retry, and
+// each once more.
+const mostMoves = 8
+
+// left says why a suspect is left to a person; "" = it may be acted on. A VM
+// that stays is looked at once more: its runner must be down still.
+func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM, one *fleet.Suspect) (string, error) {
+	switch {
+	case r.f.Jobs == nil:
+		return "there is no write token", nil
+	case !r.f.Recovery.Orphans:
+		return "recover_orphans is off", nil
+	}
+	if doubt := one.Doubt(); doubt != "" {
+		return doubt, nil
+	}
+	if vm.Missing || vm.Instance != s.Subject.Instance && op.Phase.Finished() || !op.Delete.IntentAt.IsZero() {
+		return "", nil
+	}
+	return r.runsAgain(ctx, s, op, one)
+}
+
+// runsAgain looks at the host of a VM that stays. Out of reach, or unsure, it
+// is asked again at the next look.
+func (r *errand) runsAgain(ctx context.Context, s *watchState, op *fleet.Operation, one *fleet.Suspect) (string, error) {
+	reading, err := r.f.Hosts.Look(ctx, Target{Ref: r.c.Ref(), Instance: s.Subject.Instance, Address: op.OldAddr, HostKeys: op.OldKeys})
+	switch {
+	case err != nil:
+		return "", err
+	case !reading.Complete():
+		return "", fleet.Errorf(fleet.CodeUnavailable, "%s: the host's answer is incomplete", r.c.Ref())
+	case s.Subject.Check(reading.Subject) != nil || differ(s.Subject.BootID, reading.Subject.BootID),
+		!reading.Unit.Stopped(), reading.Unit.Result != "success", !reading.DropIn.Effective:
+		return "the runner was started again", nil
+	case slices.ContainsFunc(reading.Containers, func(c fleet.Container) bool { return c.JobID == one.Job.ID }):
+		return "a container of it is left on the VM", nil
+	}
+	return "", nil
+}
+
+// recovery finds the one of a job; nil = none was begun.
+func (s *watchState) recovery(job int64) *fleet.Recovery {
+	for i := range s.Recoveries {
+		if s.Recoveries[i].Job.ID == job {
+			return &s.Recoveries[i]
+		}
+	}
+	return nil
+}
+
+// recovering says whether a recovery has not ended.
+func (s *watchState) recovering() bool {
+	return slices.ContainsFunc(s.Recoveries, func(rec fleet.Recovery) bool { return !rec.Ended() })
+}
+
+// unsettled leaves out the jobs that nothing more is to be done about, though
+// GitLab may go on showing them as being canceled.
+func (s *watchState) unsettled(jobs []fleet.Job) []fleet.Job {
+	return slices.DeleteFunc(jobs, func(job fleet.Job) bool {
+		rec := s.recovery(job.ID)
+		return rec != nil && (rec.Result == fleet.RecoveryRecovered || rec.Result == fleet.RecoveryCanceled)
+	})
+}
+
+// take begins a recovery. Its first step is committed before it is taken.
+func (r *errand) take(s *watchState, one fleet.Suspect) {
+	cut := one.Is() != fleet.SuspectOrphan
+	rec := fleet.Recovery{
+		Job: one.Job, SystemID: s.Subject.SystemID, Cut: cut, Again: !cut || r.f.Recovery.CutJobs, Since: r.now(),
+	}
+	if cut && !one.Recorded {
+		r.cutJob()
+		r.fact(fleet.FactCut, "%s is still shown running though its runner on %s has ended: it was cut", one.Job, r.c.Ref())
+	} else if !cut {
+		r.fact(fleet.FactNote, "%s was assigned to %s in the instant of the stop and never reached it: it is canceled, to be run again", one.Job, r.c.Ref())
+	}
+	if !slices.Contains(s.Known, one.Job.ID) {
+		s.Known = append(s.Known, one.Job.ID)
+	}
+	s.Recoveries = append(s.Recoveries, rec)
+}
+
+// recoverAll goes on with what was begun, in this life or an earlier one.
+// Errors: of the store only.
+func (r *errand) recoverAll(ctx context.Context, s *watchState) error {
+	for i := range s.Recoveries {
+		if s.Recoveries[i].Ended() {
+			continue
+		}
+		if err := r.recoverJob(ctx, s, &s.Recoveries[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// recoverJob reads, decides and acts until there is nothing to do now. Each
+// step is committed before its call; after it the job is read again.
+func (r *errand) recoverJob(ctx context.Context, s *watchState, rec *fleet.Recovery) error {
+	if r.f.Jobs == nil {
+		return r.keepWaiting(rec) // the token may come back into the configuration
+	}
+	for range mostMoves {
+		reading, err := r.f.Jobs.Job(ctx, rec.Job)
+		if code := fleet.CodeOf(err); rec.Step == fleet.RecoveryFound && (code == fleet.CodeForbidden || code == fleet.CodeNotFound) {
+			r.closes(rec, fleet.RecoveryMove{Step: fleet.RecoveryEnd, Result: fleet.RecoveryReported, Why: text(err)})
+			return nil
+		}
+		if err != nil {
+			return r.keepWaiting(rec)
+		}
+		move := rec.Next(reading, r.now())
+		switch move.Step {
+		case fleet.RecoveryFound:
+			return r.keepWaiting(rec)
+		case fleet.RecoveryEnd:
+			r.closes(rec, move)
+			return nil
+		default:
+			rec.Begin(move, reading, r.now())
+		}
+		if err := r.saveNow(ctx, s); err != nil {
+			return err
+		}
+		if err := r.send(ctx, rec); err != nil {
+			return err
+		}
+		if err := r.saveNow(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// send gives the call of the committed step, and notes what came of it. Errors:
+// the context has ended, so that nothing is known.
+func (r *errand) send(ctx context.Context, rec *fleet.Recovery) (err error) {
+	switch rec.Step {
+	case fleet.RecoveryCancel:
+		err = r.f.Jobs.Cancel(ctx, rec.Job, false)
+	case fleet.RecoveryForce:
+		err = r.f.Jobs.Cancel(ctx, rec.Job, true)
+	default:
+		rec.As, err = r.f.Jobs.Retry(ctx, rec.Job)
+	}
+	rec.Answer(err)
+	if err != nil {
+		r.Log.WarnContext(ctx, "recovery", "op", r.c.Operation, "fleet", r.c.Fleet, "vm", r.c.VM, "job", rec.Job.ID, "step", rec.Step, "error", err)
+		return ctx.Err()
+	}
+	return nil
+}
+
+// saveNow commits the watch's state. A crash after it looks again at once.
+func (r *errand) saveNow(ctx context.Context, s *watchState) error {
+	if err := r.keep(s, r.now()); err != nil {
+		return err
+	}
+	return r.commit(ctx)
+}
+
+// keepWaiting looks again later, unless that was done for too long.
+func (r *errand) keepWaiting(rec *fleet.Recovery) error {
+	if move, overdue := rec.Overdue(r.now()); overdue {
+		r.closes(rec, move)
+	}
+	return nil
+}
+
+// closes ends a recovery and tells of it.
+func (r *errand) closes(rec *fleet.Recovery, move fleet.RecoveryMove) {
+	rec.Close(move)
+	if rec.Result == fleet.RecoveryRecovered {
+		cut := rec.Cut
+		r.count = append(r.count, func(o Observer) { o.JobsRetried(r.c.Fleet, cut, 1) })
+	}
+	if rec.Cut {
+		r.fact(cutFact(rec.Result), "%s on %s: %s", rec.Job, r.c.Ref(), rec.Outcome())
+		return
+	}
+	r.orphaned(rec.Result)
+	r.fact(fleet.FactOrphan, "%s was assigned to %s in the instant of the stop and never reached it: %s", rec.Job, r.c.Ref(), rec.Outcome())
+}
+
+// cutFact is a note where a cut job, of which was told when it was found, is
+// seen to; a warning where a person has to.
+func cutFact(result fleet.RecoveryResult) string {
+	switch result {
+	case fleet.RecoveryReported, fleet.RecoveryRefused:
+		return fleet.FactWarning
+	default:
+		return fleet.FactNote
+	}
+}
+
+func (r *errand) orphaned(result fleet.RecoveryResult) {
+	r.count = append(r.count, func(o Observer) { o.JobsOrphaned(r.c.Fleet, result, 1) })
+}
+
+func (r *errand) cutJob() {
+	r.count = append(r.count, func(o Observer) { o.JobsCut(r.c.Fleet, 1) })
+}
