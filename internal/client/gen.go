@@ -1048,6 +1048,7 @@ func WithRequestEditorFn(fn RequestEditorFn) ClientOption {
 
 // The interface specification for the client above.
 type ClientInterface interface {
+
 	// ListDeliveries List webhook deliveries with what became of them, newest first
 	//
 	// Corresponds with GET /api/v1/deliveries (the `ListDeliveries` operationId).
@@ -1510,6 +1511,7 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Event != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "event", *params.Event, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1517,9 +1519,11 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Outcome != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "outcome", *params.Outcome, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1527,9 +1531,11 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1537,6 +1543,7 @@ func NewListDeliveriesRequest(server string, params *ListDeliveriesParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1582,6 +1589,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 		var rawQueryFragments []string
 
 		if params.After != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1589,9 +1597,11 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Operation != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "operation", *params.Operation, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1599,9 +1609,11 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1609,9 +1621,11 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Wait != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "wait", *params.Wait, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1619,6 +1633,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1633,6 +1648,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 	}
 
 	if params != nil {
+
 		if params.LastEventID != nil {
 			var headerParam0 string
 
@@ -1643,6 +1659,7 @@ func NewListEventsRequest(server string, params *ListEventsParams) (*http.Reques
 
 			req.Header.Set("Last-Event-ID", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -1711,6 +1728,7 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Vm != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1718,6 +1736,7 @@ func NewExamineRequest(server string, fleet string, params *ExamineParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -1779,6 +1798,7 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
+
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1789,6 +1809,7 @@ func NewAskRequestWithBody(server string, fleet string, params *AskParams, conte
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -1839,6 +1860,7 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 	req.Header.Add("Content-Type", contentType)
 
 	if params != nil {
+
 		if params.IdempotencyKey != nil {
 			var headerParam0 string
 
@@ -1849,6 +1871,7 @@ func NewPlanRequestWithBody(server string, fleet string, params *PlanParams, con
 
 			req.Header.Set("Idempotency-Key", headerParam0)
 		}
+
 	}
 
 	return req, nil
@@ -1917,6 +1940,7 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 		var rawQueryFragments []string
 
 		if params.Fleet != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "fleet", *params.Fleet, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1924,9 +1948,11 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Vm != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "vm", *params.Vm, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1934,9 +1960,11 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Unfinished != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "unfinished", *params.Unfinished, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
 				return nil, err
 			} else {
@@ -1944,9 +1972,11 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if params.Limit != nil {
+
 			if queryFrag, err := runtime.StyleParamWithOptions("form", false, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
@@ -1954,6 +1984,7 @@ func NewListOperationsRequest(server string, params *ListOperationsParams) (*htt
 					rawQueryFragments = append(rawQueryFragments, qp)
 				}
 			}
+
 		}
 
 		if encoded := queryValues.Encode(); encoded != "" {
@@ -2265,6 +2296,7 @@ func WithBaseURL(baseURL string) ClientOption {
 
 // ClientWithResponsesInterface is the interface specification for the client with responses above.
 type ClientWithResponsesInterface interface {
+
 	// ListDeliveriesWithResponse List webhook deliveries with what became of them, newest first
 	//
 	// Returns a wrapper object for the known response body format(s).
