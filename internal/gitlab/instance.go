@@ -54,8 +54,9 @@ type Config struct {
 type Instance struct {
 	cfg    Config
 	base   *url.URL
-	user   *gl.Client // speaks with the user token
-	runner *gl.Client // speaks without: the runner's token is in the call
+	user   *gl.Client        // speaks with the user token
+	runner *gl.Client        // speaks without: the runner's token is in the call
+	wire   http.RoundTripper // below every guard: shared, so that a 429 keeps everybody away
 }
 
 // New returns the instance of cfg; nothing is sent. Errors: CodeInvalid.
@@ -68,9 +69,9 @@ func New(cfg Config) (*Instance, error) {
 		return nil, fleet.Errorf(fleet.CodeInternal, "gitlab.Config.Now is missing")
 	}
 	cfg = cfg.withDefaults()
-	in := &Instance{cfg: cfg, base: base}
+	in := &Instance{cfg: cfg, base: base, wire: &pause{next: cfg.Transport, now: cfg.Now}}
 	hc := &http.Client{
-		Transport: NewGuard(base, &pause{next: cfg.Transport, now: cfg.Now}, cfg.Observe),
+		Transport: NewGuard(base, in.wire, cfg.Observe),
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},

@@ -145,5 +145,5 @@ func Routes() []string {
 	for _, r := range rules {
 		out = append(out, r.route())
 	}
-	return out
+	return append(out, removalRoute)
 }
