@@ -25,30 +25,35 @@ type World struct {
 	Points *Points
 	Meter  *Meter
 
-	BootDelay    time.Duration // from create to a runner that polls
-	DeleteDelay  time.Duration // from the call to absence
-	DiskLinger   time.Duration // from absence of the instance to that of its disk
-	GitLabDown   bool
-	TokenDead    bool
-	SameSystemID bool // a new incarnation gets the old one's system_id
-	NoGitLab     bool
-	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
-	Lose         map[string]int     // answers to lose after the effect, by port call
-	Hang         map[string]bool    // port calls that end only with their context; for synctest
-	Bubble       func() time.Time   // synctest's clock, where calls hang
-	Blind        map[int]bool       // which describes list nothing, counted from 1
-	Calls        map[string]int
-	Journal      []string
-	Fences       map[string]func() // run once, just before the port call of that name
-	Removed      []string          // system_ids of removed managers
-	Cut          []int64           // jobs that were ended by their machine or runner
-	born         int
+	BootDelay      time.Duration // from create to a runner that polls
+	DeleteDelay    time.Duration // from the call to absence
+	DiskLinger     time.Duration // from absence of the instance to that of its disk
+	GitLabDown     bool
+	TokenDead      bool
+	SameSystemID   bool // a new incarnation gets the old one's system_id
+	SameEntry      bool // a new incarnation uses the old one's runner entry
+	OwnTime        bool // limits pass on the world's clock
+	NoGitLab       bool
+	Refuse         map[string][]error // errors to answer next, by port call ("create", …)
+	Lose           map[string]int     // answers to lose after the effect, by port call
+	Hang           map[string]bool    // port calls that end only with their context; for synctest
+	Bubble         func() time.Time   // synctest's clock, where calls hang
+	Blind          map[int]bool       // which describes list nothing, counted from 1
+	Calls          map[string]int
+	Journal        []string
+	Fences         map[string]func() // run once, just before the port call of that name
+	Removed        []string          // system_ids of removed managers
+	Entries        map[int64]*Entry  // of the VMs' own; nil = they share one
+	RemovedEntries []int64
+	Cut            []int64 // jobs that were ended by their machine or runner
+	born           int
 }
 
 // VM is one incarnation.
 type VM struct {
 	Name, ID, Boot, SystemID string
 	Label                    string
+	Entry                    int64 // its own runner entry; 0 = the fleet's
 	Born, Ready              time.Time
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
@@ -104,8 +109,11 @@ func (w *World) Advance(d time.Duration) {
 // Engine makes an engine over the world, as a fresh process would.
 func (w *World) Engine() *engine.Engine {
 	f := &engine.Fleet{Spec: w.Spec, Hosts: hosts{w}, Machines: machines{w}, Registrar: registrar{w}}
+	if w.Entries != nil {
+		f.Registrar, f.Entries = nil, entries{gitlab{w: w}}
+	}
 	if !w.NoGitLab {
-		f.GitLab = gitlab{w}
+		f.GitLab = gitlab{w: w}
 	} else {
 		f.HasGitLab = false
 	}
@@ -164,6 +172,7 @@ func (w *World) birth(name, label string) *VM {
 		}
 	}
 	w.VMs = append(w.VMs, vm)
+	w.register(vm)
 	return vm
 }
 
