@@ -18,6 +18,7 @@ func Check(c *config.Config) error {
 		}
 	}
 	secret(c.GitLab.Token)
+	secret(c.GitLab.WriteToken)
 	for _, name := range c.Names() {
 		f := c.Fleets[name]
 		secret(f.Runner.Token)

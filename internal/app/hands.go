@@ -27,6 +27,7 @@ type hands struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	gitlab   *gitlab.Instance
+	write    string // the token that may remove entries; "" = none may
 	fleets   map[string]*engine.Fleet
 	patients map[string]doctor.Patient
 	closers  []func()
@@ -69,6 +70,11 @@ func (h *hands) openGitLab() (err error) {
 			return err
 		}
 	}
+	if h.config.GitLab.WriteToken != nil {
+		if h.write, err = h.config.GitLab.WriteToken.Value(); err != nil {
+			return err
+		}
+	}
 	h.gitlab, err = gitlab.New(gitlab.Config{
 		URL: h.config.GitLab.URL, Token: token, Now: clock{}.Now, Observe: h.metrics.GitLabRequest, Log: h.log,
 	})
@@ -86,7 +92,12 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 	if f.Machines, err = h.machines(name, c); err != nil {
 		return err
 	}
-	if spec.HasGitLab {
+	switch {
+	case spec.HasGitLab && spec.Individual():
+		entries := h.gitlab.Entries(h.write)
+		f.GitLab, f.Entries, p.Token, p.Version = entries, entries, h.tokenInfo, h.gitlab.Version
+		p.EntriesRemain = h.write == ""
+	case spec.HasGitLab:
 		entry := h.gitlab.Entry(spec.RunnerID)
 		f.GitLab, p.TokenExpiry, p.Token = entry, entry.TokenExpiry, h.tokenInfo
 		p.Version, p.UnseenProjects = h.gitlab.Version, entry.UnseenProjects

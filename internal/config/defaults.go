@@ -22,6 +22,7 @@ func (c *Config) fill() {
 	set(&c.Log.Level, "info")
 	set(&c.Log.Format, "text")
 	name(c.GitLab.Token, "gitlab.token")
+	name(c.GitLab.WriteToken, "gitlab.write_token")
 	for fleetName, f := range c.Fleets {
 		key := "fleets." + fleetName
 		name(f.Runner.Token, key+".runner.token")

@@ -80,7 +80,7 @@ const (
 // Catalog lists every kind of finding.
 func Catalog() []Kind {
 	var all []Kind
-	for _, part := range [][]Kind{tokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, webhookKinds} {
+	for _, part := range [][]Kind{tokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, entryKinds, webhookKinds} {
 		all = append(all, part...)
 	}
 	return all

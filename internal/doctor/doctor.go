@@ -34,6 +34,8 @@ type Patient struct {
 	// UnseenProjects lists those of the runner entry whose jobs the token does not
 	// see; nil without a GitLab token.
 	UnseenProjects func(context.Context) ([]string, error)
+	// EntriesRemain says that the VMs' own runner entries cannot be removed.
+	EntriesRemain bool
 	// AnyHostKey says that host keys are not checked.
 	AnyHostKey bool
 	// RunnerToken is the SHA-256 (hex) of the fleet's runner token; "" = not given.
@@ -82,6 +84,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	e.gitlab(ctx)
 	e.webhooks(ctx)
 	e.hosts(ctx)
+	e.ownEntries(ctx)
 	e.hostTokens()
 	e.identities()
 	return Report{Fleet: fleetName, At: e.now, Examined: vms, Findings: e.sorted()}, nil

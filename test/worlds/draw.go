@@ -41,6 +41,7 @@ func Draw(seed uint64) Plan {
 	for range d.IntN(8) {
 		p.Acts = append(p.Acts, d.act(n))
 	}
+	drawRegistration(seed, &p)
 	return p
 }
 

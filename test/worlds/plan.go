@@ -41,8 +41,10 @@ const (
 // FleetPlan is the fleet's configuration.
 type FleetPlan struct {
 	MaxUnavailable int
-	NoGitLab       bool `json:",omitempty"` // no GitLab token
-	NoToken        bool `json:",omitempty"` // no runner token
+	NoGitLab       bool   `json:",omitempty"` // no GitLab token
+	NoToken        bool   `json:",omitempty"` // no runner token
+	Registration   string `json:",omitempty"` // "" = fleet
+	NoRemoval      bool   `json:",omitempty"` // nobody may remove a VM's own entry
 	Gate           time.Duration
 	Policy         PolicyPlan
 }

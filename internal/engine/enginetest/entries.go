@@ -23,7 +23,9 @@ func (w *World) OwnEntries() *World {
 	w.Entries = map[int64]*Entry{}
 	for _, vm := range w.VMs {
 		w.register(vm)
-		w.Entries[vm.Entry].Born = w.now.Add(-time.Hour)
+		if own := w.Entries[vm.Entry]; own != nil {
+			own.Born = w.now.Add(-time.Hour)
+		}
 	}
 	return w
 }
@@ -41,6 +43,9 @@ func (w *World) register(vm *VM) {
 	}
 	vm.Entry = int64(100 + len(w.Entries))
 	w.Entries[vm.Entry] = &Entry{Name: Fleet + "/" + vm.Name, Born: w.now}
+	if w.Registered != nil {
+		w.Registered(vm)
+	}
 }
 
 // LeftEntries lists the entries that there are and that no living VM has.

@@ -30,9 +30,11 @@ type World struct {
 	DiskLinger     time.Duration // from absence of the instance to that of its disk
 	GitLabDown     bool
 	TokenDead      bool
-	SameSystemID   bool // a new incarnation gets the old one's system_id
-	SameEntry      bool // a new incarnation uses the old one's runner entry
-	OwnTime        bool // limits pass on the world's clock
+	SameSystemID   bool                // a new incarnation gets the old one's system_id
+	SameEntry      bool                // a new incarnation uses the old one's runner entry
+	Registered     func(*VM)           // is told of each VM that has registered its own entry
+	With           func(*engine.Fleet) // may put other adapters in; nil = none
+	OwnTime        bool                // limits pass on the world's clock
 	NoGitLab       bool
 	Refuse         map[string][]error // errors to answer next, by port call ("create", …)
 	Lose           map[string]int     // answers to lose after the effect, by port call
@@ -116,6 +118,9 @@ func (w *World) Engine() *engine.Engine {
 		f.GitLab = gitlab{w: w}
 	} else {
 		f.HasGitLab = false
+	}
+	if w.With != nil {
+		w.With(f)
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},
