@@ -291,3 +291,21 @@ func TestUnderRegistrationNoneNothingIsRemoved(t *testing.T) {
 		t.Error("GitLab was asked to")
 	}
 }
+
+// Who is removed from GitLab takes its jobs off the lists: the orphan watch of
+// the stop has its last look before.
+func TestADeregistrationWaitsForTheOrphanWatch(t *testing.T) {
+	for name, world := range map[string]*enginetest.World{"the manager": enginetest.New("a"), "the entry": enginetest.New("a").OwnEntries()} {
+		t.Run(name, func(t *testing.T) {
+			watched := false
+			for _, call := range []string{"deregister", "remove-entry"} {
+				world.Fences[call] = func() { watched = strings.Contains(world.Story(), "orphan_watch: clean") }
+			}
+			world.Ask(fleet.KindDelete, "a")
+			world.Run(time.Hour)
+			if len(world.Removed)+len(world.RemovedEntries) != 1 || !watched {
+				t.Errorf("removed %v %v, watched before: %v\n%s", world.Removed, world.RemovedEntries, watched, world.Story())
+			}
+		})
+	}
+}

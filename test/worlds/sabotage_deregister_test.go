@@ -4,9 +4,9 @@ package worlds
 func deregistrationSabotages() []sabotage {
 	return []sabotage{
 		{
-			"a deregistration does not wait for the orphan watch", "internal/engine/deregister.go",
-			"if c.Operation == r.c.Operation && c.Kind == fleet.ChoreOrphanWatch {",
-			"if false && c.Kind == fleet.ChoreOrphanWatch {", "accounts",
+			"a deregistration comes before the orphan watch", "internal/engine/deregister.go",
+			"\tif !op.Phase.Finished() {\n\t\treturn \"\", false, nil\n",
+			"\tif op.Kind == fleet.KindDelete {\n\t\treturn \"\", true, nil\n", "accounts",
 		},
 		{
 			"a deregistration does not ask whose system_id it is", "internal/engine/deregister.go",
