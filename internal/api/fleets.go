@@ -55,7 +55,7 @@ func (s *Server) listFleets(c *call, _ *struct{}) (*fleetsOutput, error) {
 			states[vm.State]++
 		}
 		out.Body.Fleets = append(out.Body.Fleets, Fleet{
-			Name: name, RunnerID: spec.RunnerID, GitLabURL: spec.GitLabURL, VMs: len(vms), States: states,
+			Name: name, RunnerID: spec.RunnerID, Registration: string(spec.Registration), GitLabURL: spec.GitLabURL, VMs: len(vms), States: states,
 			MaxUnavailable: spec.MaxUnavailable, Policy: policyView(spec.Drain),
 			GitLab: spec.HasGitLab, RunnerToken: spec.HasRunnerToken, Blind: blind(spec),
 		})
@@ -110,7 +110,7 @@ func (s *Server) members(c *call, spec fleet.Spec) ([]VM, error) {
 		row, op := byName[name], work[name]
 		vm := VM{
 			Fleet: spec.Name, VM: name, State: string(fleet.StateOf(row, op)), Instance: row.Instance,
-			SystemID: row.SystemID, Address: row.Address, Image: row.Prepared.Image, UpdatedAt: stamp(row.UpdatedAt),
+			SystemID: row.SystemID, Entry: row.Entry, Address: row.Address, Image: row.Prepared.Image, UpdatedAt: stamp(row.UpdatedAt),
 		}
 		if op != nil {
 			vm.Operation = new(operationView(op))

@@ -91,6 +91,9 @@ type Incarnation struct {
 	BootID   string `json:"boot_id,omitempty"`
 	SystemID string `json:"system_id,omitempty"`
 	Manager  int64  `json:"manager,omitempty"`
+
+	Entry     int64  `json:"entry,omitempty" doc:"GitLab's number of the VM's own runner entry, under registration individual."`
+	EntryName string `json:"entry_name,omitempty" doc:"What GitLab calls that entry."`
 }
 
 // Failure is an error with its code and hint.
@@ -115,6 +118,7 @@ type VM struct {
 	State     string     `json:"state" enum:"serving,draining,drained,restoring,missing,creating,held,failed"`
 	Instance  string     `json:"instance,omitempty"`
 	SystemID  string     `json:"system_id,omitempty"`
+	Entry     int64      `json:"entry,omitempty" doc:"GitLab's number of its own runner entry, under registration individual."`
 	Address   string     `json:"address,omitempty"`
 	Image     string     `json:"image,omitempty" doc:"Of its last create by Sluice."`
 	Operation *Operation `json:"operation,omitempty" doc:"The unfinished operation on it."`
@@ -125,6 +129,7 @@ type VM struct {
 type Fleet struct {
 	Name           string         `json:"name"`
 	RunnerID       int64          `json:"runner_id,omitempty"`
+	Registration   string         `json:"registration,omitempty" enum:"fleet,individual,none" doc:"Whether the VMs share the runner entry, and what is removed in GitLab after a delete."`
 	GitLabURL      string         `json:"gitlab_url"`
 	VMs            int            `json:"vms"`
 	States         map[string]int `json:"states" doc:"VMs by state."`

@@ -27,7 +27,8 @@ type hands struct {
 	metrics  *metrics.Metrics
 	log      *slog.Logger
 	gitlab   *gitlab.Instance
-	writer   *gitlab.Writer // nil without a write token
+	writer   *gitlab.Writer // cancels and retries jobs; nil without a write token
+	write    string         // the token that may remove entries; "" = none may
 	fleets   map[string]*engine.Fleet
 	patients map[string]doctor.Patient
 	closers  []func()
@@ -74,9 +75,10 @@ func (h *hands) openGitLab() (err error) {
 	if h.gitlab, err = gitlab.New(o); err != nil || h.config.GitLab.WriteToken == nil {
 		return err
 	}
-	if o.Token, err = h.config.GitLab.WriteToken.Value(); err != nil {
+	if h.write, err = h.config.GitLab.WriteToken.Value(); err != nil {
 		return err
 	}
+	o.Token = h.write
 	h.writer, err = gitlab.NewWriter(o)
 	return err
 }
@@ -92,7 +94,15 @@ func (h *hands) openFleet(name string, c *config.Fleet) error {
 	if f.Machines, err = h.machines(name, c); err != nil {
 		return err
 	}
-	if spec.HasGitLab {
+	switch {
+	case spec.HasGitLab && spec.Individual():
+		entries := h.gitlab.Entries(h.write)
+		f.GitLab, f.Entries, p.Token, p.Version = entries, entries, h.tokenInfo, h.gitlab.Version
+		p.EntriesRemain = h.write == ""
+		if h.writer != nil { // a job is the same through every entry
+			f.Jobs, p.WriteToken = h.gitlab.Entry(0).Jobs(h.writer), h.writeTokenInfo
+		}
+	case spec.HasGitLab:
 		entry := h.gitlab.Entry(spec.RunnerID)
 		f.GitLab, p.TokenExpiry, p.Token = entry, entry.TokenExpiry, h.tokenInfo
 		p.Version, p.UnseenProjects = h.gitlab.Version, entry.UnseenProjects

@@ -63,6 +63,8 @@ func (p *program) fleets(list *client.Fleets) error {
 			runner := "-"
 			if id := deref(f.RunnerId); id != 0 {
 				runner = fmt.Sprintf("#%d", id)
+			} else if deref(f.Registration) == client.FleetRegistrationIndividual {
+				runner = "one per VM"
 			}
 			fmt.Fprintf(w, "%s\t%d\t%s\t%s\tcap %s, then %s\n", f.Name, f.Vms, strings.Join(states, ", "), runner, short(f.Policy.Cap), f.Policy.OnOverrun)
 		}

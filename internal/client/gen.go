@@ -164,6 +164,27 @@ func (e FindingSeverity) Valid() bool {
 	}
 }
 
+// Defines values for FleetRegistration.
+const (
+	FleetRegistrationFleet      FleetRegistration = "fleet"
+	FleetRegistrationIndividual FleetRegistration = "individual"
+	FleetRegistrationNone       FleetRegistration = "none"
+)
+
+// Valid indicates whether the value is a known member of the FleetRegistration enum.
+func (e FleetRegistration) Valid() bool {
+	switch e {
+	case FleetRegistrationFleet:
+		return true
+	case FleetRegistrationIndividual:
+		return true
+	case FleetRegistrationNone:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for OperationKind.
 const (
 	OperationKindCreate   OperationKind = "create"
@@ -635,7 +656,10 @@ type Fleet struct {
 	MaxUnavailable int64  `json:"max_unavailable"`
 	Name           string `json:"name"`
 	Policy         Policy `json:"policy"`
-	RunnerId       *int64 `json:"runner_id,omitempty"`
+
+	// Registration Whether the VMs share the runner entry, and what is removed in GitLab after a delete.
+	Registration *FleetRegistration `json:"registration,omitempty"`
+	RunnerId     *int64             `json:"runner_id,omitempty"`
 
 	// RunnerToken A runner token is configured.
 	RunnerToken bool `json:"runner_token"`
@@ -644,6 +668,9 @@ type Fleet struct {
 	States map[string]int64 `json:"states"`
 	Vms    int64            `json:"vms"`
 }
+
+// FleetRegistration Whether the VMs share the runner entry, and what is removed in GitLab after a delete.
+type FleetRegistration string
 
 // Fleets defines model for Fleets.
 type Fleets struct {
@@ -661,10 +688,16 @@ type Follow struct {
 
 // Incarnation defines model for Incarnation.
 type Incarnation struct {
-	BootId   *string `json:"boot_id,omitempty"`
-	Instance *string `json:"instance,omitempty"`
-	Manager  *int64  `json:"manager,omitempty"`
-	SystemId *string `json:"system_id,omitempty"`
+	BootId *string `json:"boot_id,omitempty"`
+
+	// Entry GitLab's number of the VM's own runner entry, under registration individual.
+	Entry *int64 `json:"entry,omitempty"`
+
+	// EntryName What GitLab calls that entry.
+	EntryName *string `json:"entry_name,omitempty"`
+	Instance  *string `json:"instance,omitempty"`
+	Manager   *int64  `json:"manager,omitempty"`
+	SystemId  *string `json:"system_id,omitempty"`
 }
 
 // Job defines model for Job.
@@ -860,7 +893,10 @@ type SelfDrain struct {
 // VM defines model for VM.
 type VM struct {
 	Address *string `json:"address,omitempty"`
-	Fleet   string  `json:"fleet"`
+
+	// Entry GitLab's number of its own runner entry, under registration individual.
+	Entry *int64 `json:"entry,omitempty"`
+	Fleet string `json:"fleet"`
 
 	// Image Of its last create by Sluice.
 	Image     *string    `json:"image,omitempty"`

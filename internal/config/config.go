@@ -30,8 +30,8 @@ type Config struct {
 type GitLab struct {
 	URL   string  `json:"url,omitempty" default:"https://gitlab.com" format:"uri" doc:"Base URL of the instance, without /api/v4. Environment: SLUICE_GITLAB_URL."`
 	Token *Secret `json:"token,omitempty" doc:"A token with scope read_api that sees every project the runner serves. Without it host evidence alone decides, and jobs are not named."`
-	// WriteToken may be nil: then nothing is ever canceled or retried.
-	WriteToken *Secret `json:"write_token,omitempty" doc:"A token with scope api whose user is a Maintainer (Developer does, with less) in every project the runner serves. It is used to cancel and retry jobs that were lost, and for nothing else: see drain.recover_orphans. Without it they are reported."`
+	// WriteToken may be nil: then nothing is ever canceled, retried or removed with a user's right.
+	WriteToken *Secret `json:"write_token,omitempty" doc:"A token with scope api whose user is a Maintainer (Developer does, with less) in every project the runner serves. It is used to cancel and retry jobs that were lost (drain.recover_orphans) and, under registration individual, to remove the entries of deleted VMs (whose user must be allowed that), for nothing else. Without it both are reported."`
 }
 
 // Fleet is one fleet: VMs behind one runner entry.
@@ -47,9 +47,9 @@ type Fleet struct {
 
 // Runner is the runner entry that a fleet's VMs share.
 type Runner struct {
-	ID           int64   `json:"id,omitempty" minimum:"1" doc:"GitLab's number of the runner entry (#… on its page). Needed with gitlab.token."`
+	ID           int64   `json:"id,omitempty" minimum:"1" doc:"GitLab's number of the runner entry (#… on its page). Needed with gitlab.token, but not under registration individual."`
 	Token        *Secret `json:"token,omitempty" doc:"The shared runner token (glrt-…). With it the manager of a deleted VM is removed and the token is proven alive. It is never reset, and the runner entry is never deleted."`
-	Registration string  `json:"registration,omitempty" enum:"fleet" default:"fleet" doc:"fleet: one runner entry for all VMs."`
+	Registration string  `json:"registration,omitempty" enum:"fleet,individual,none" default:"fleet" doc:"fleet: one runner entry for all VMs; the manager of a deleted VM is removed. individual: each VM has an entry of its own, which its create script registers and whose id stands in the VM's config.toml; the entry of a deleted VM is removed. none: one runner entry, and nothing is removed from GitLab."`
 }
 
 // VMs names a fleet's members.

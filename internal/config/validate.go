@@ -6,6 +6,8 @@ import (
 	"regexp"
 
 	"github.com/goccy/go-yaml/ast"
+
+	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
 // plainName is what a fleet or VM may be called: it goes into paths, labels
@@ -51,7 +53,8 @@ func (l *lint) fleet(c *Config, name string) {
 	f := c.Fleets[name]
 	l.members(name, f.VMs)
 	l.provider(name, f.Provider)
-	if c.GitLab.Token != nil && f.Runner.ID == 0 {
+	l.registration(c, name)
+	if c.GitLab.Token != nil && f.Runner.ID == 0 && f.Runner.Registration != string(fleet.RegistrationIndividual) {
 		l.add("is missing, and gitlab.token is given", "set it to GitLab's number of the runner entry; without it GitLab cannot be asked about this fleet", "fleets", name, "runner", "id")
 	}
 	if err := f.Drain.Policy().Validate(); err != nil {

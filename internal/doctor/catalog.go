@@ -94,7 +94,9 @@ const (
 // Catalog lists every kind of finding.
 func Catalog() []Kind {
 	var all []Kind
-	for _, part := range [][]Kind{tokenKinds, writeTokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, webhookKinds} {
+	for _, part := range [][]Kind{
+		tokenKinds, writeTokenKinds, gitlabKinds, providerKinds, reachKinds, hostKinds, identityKinds, entryKinds, webhookKinds,
+	} {
 		all = append(all, part...)
 	}
 	return all

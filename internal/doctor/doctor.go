@@ -39,6 +39,8 @@ type Patient struct {
 	// the runner entry in which it can cancel no job; nil without one.
 	WriteToken         func(context.Context) (TokenInfo, error)
 	UnwritableProjects func(context.Context) ([]string, error)
+	// EntriesRemain says that the VMs' own runner entries cannot be removed.
+	EntriesRemain bool
 	// AnyHostKey says that host keys are not checked.
 	AnyHostKey bool
 	// RunnerToken is the SHA-256 (hex) of the fleet's runner token; "" = not given.
@@ -88,6 +90,7 @@ func (d *Doctor) Examine(ctx context.Context, fleetName string, vms []string) (R
 	e.gitlab(ctx)
 	e.webhooks(ctx)
 	e.hosts(ctx)
+	e.ownEntries(ctx)
 	e.hostTokens()
 	e.identities()
 	return Report{Fleet: fleetName, At: e.now, Examined: vms, Findings: e.sorted()}, nil

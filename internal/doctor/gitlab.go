@@ -11,7 +11,7 @@ import (
 
 // gitlab examines the runner entry and reads its managers.
 func (e *examination) gitlab(ctx context.Context) {
-	if e.patient.GitLab == nil || e.scopeless {
+	if e.patient.GitLab == nil || e.patient.Entries != nil || e.scopeless {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)

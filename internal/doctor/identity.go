@@ -53,7 +53,7 @@ func (e *examination) manager(vm, systemID string, facts *fleet.HostFacts) {
 	running := facts.Reading.Unit.MainPID != 0
 	switch {
 	case len(found) == 0 && running:
-		e.found(CodeVMWithoutManager, vm, fmt.Sprintf("GitLab knows no manager with system_id %s under runner %d", systemID, e.spec.RunnerID))
+		e.found(CodeVMWithoutManager, vm, fmt.Sprintf("GitLab knows no manager with system_id %s under %s", systemID, e.runner()))
 	case len(found) > 1:
 		e.found(CodeManagerAmbiguous, vm, fmt.Sprintf("GitLab has %d managers with system_id %s", len(found), systemID))
 	case len(found) == 1 && running && found[0].Status == "offline":

@@ -38,12 +38,12 @@ func creating(ctx context.Context, w *work) (outcome, error) {
 // gitlabTime is GitLab's own clock: what contacts it later is new. Zero = not
 // known; the gate then reckons it from GitLab's next answer.
 func (w *work) gitlabTime(ctx context.Context) time.Time {
-	if w.f.GitLab == nil {
+	if w.f.GitLab == nil || w.f.Entries != nil && w.op.Old.Entry == 0 {
 		return time.Time{}
 	}
 	ctx, cancel := timeout(ctx, 5*time.Second)
 	defer cancel()
-	_, at, err := w.f.GitLab.Managers(ctx)
+	_, at, err := w.f.through(w.op.Old).Managers(ctx)
 	if err != nil {
 		return time.Time{}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -10,8 +11,11 @@ import (
 // deregisterState is a deregistration's own.
 type deregisterState struct {
 	Old     fleet.Incarnation `json:"old"`
-	Removed time.Time         `json:"removed,omitzero"` // the manager's removal was answered
-	Proofs  int               `json:"proofs"`           // how often the token was asked about
+	Asked   time.Time         `json:"asked,omitzero"`    // of a stray: when its own delete was committed
+	Intent  time.Time         `json:"intent,omitzero"`   // the removal of an entry may have been asked for from here on
+	Changed int               `json:"changed,omitempty"` // how often the entry was changed between look and call
+	Removed time.Time         `json:"removed,omitzero"`  // the removal was answered
+	Proofs  int               `json:"proofs"`            // how often the token was asked about
 }
 
 // How often the token is asked about before not knowing is accepted.
@@ -21,10 +25,20 @@ const tokenProofs = 20
 // confirmed. Without a runner token there is none: deleting a VM needs no right
 // to write.
 func (w *work) deregister(old fleet.Incarnation) {
-	if w.f.Registrar == nil || old.SystemID == "" || w.f.Registration != fleet.RegistrationFleet {
+	switch {
+	case w.f.Registration == fleet.RegistrationNone || old.Instance == "" && old.SystemID == "":
+		return
+	case w.f.Individual() && old.Entry == 0:
+		w.fact(fleet.FactWarning, "the runner entry of instance %s was never read: if it has one, it stays in GitLab", old.Instance)
+		return
+	case !w.f.Individual() && (w.f.Registrar == nil || old.SystemID == ""):
 		return
 	}
-	c, err := newChore(w.op, fleet.ChoreDeregister, "", w.now(), deregisterState{Old: old})
+	state := deregisterState{Old: old}
+	if w.stray {
+		state.Asked = w.op.Delete.IntentAt // its entry was read on its host before
+	}
+	c, err := newChore(w.op, fleet.ChoreDeregister, "", w.now(), state)
 	if err != nil {
 		w.fact(fleet.FactWarning, "no deregistration: %s", text(err))
 		return
@@ -40,28 +54,37 @@ func (w *work) deregisterVanished(vm *fleet.VM) {
 	}
 }
 
-// deregister removes the deleted VM's own manager, last of all, and proves
-// that the shared token lives (design.md section 6).
+// deregister removes what stands for the deleted VM alone in GitLab, last of
+// all (design.md section 6): its manager, or its own runner entry.
 func deregister(ctx context.Context, r *errand) error {
 	var s deregisterState
 	if err := r.load(&s); err != nil {
 		return err
 	}
+	switch r.f.Registration {
+	case fleet.RegistrationIndividual:
+		return r.removeEntry(ctx, &s)
+	case fleet.RegistrationNone:
+		return r.end("skipped: the fleet's registration is none")
+	default:
+		return r.removeManager(ctx, &s)
+	}
+}
+
+// removeManager removes the deleted VM's own manager and proves that the shared
+// token lives.
+func (r *errand) removeManager(ctx context.Context, s *deregisterState) error {
 	if r.f.Registrar == nil {
 		return r.end("skipped: no runner token is configured any more")
 	}
 	if s.Removed.IsZero() {
-		why, ready, err := r.mayRemove(ctx, &s)
-		if err != nil {
+		_, fresh, done, err := r.allowed(ctx, s)
+		if done || err != nil {
 			return err
 		}
-		if why != "" {
-			return r.end("skipped: %s", why)
-		}
-		if !ready {
-			return r.keep(&s, r.now().Add(10*time.Second))
-		}
-		err = r.f.Registrar.RemoveManager(ctx, s.Old.SystemID)
+		bounded, cancel := timeout(ctx, fresh)
+		err = r.f.Registrar.RemoveManager(bounded, s.Old.SystemID)
+		cancel()
 		if fleet.CodeOf(err) == fleet.CodeForbidden {
 			r.fact(fleet.FactWarning, "the manager of %s stays: %s", s.Old.SystemID, text(err))
 			return r.end("the manager of %s stays: GitLab refused its removal", s.Old.SystemID)
@@ -71,22 +94,48 @@ func deregister(ctx context.Context, r *errand) error {
 		}
 		s.Removed = r.now()
 	}
-	return r.proveToken(ctx, &s)
+	return r.proveToken(ctx, s)
 }
 
-// mayRemove says why the manager must stay, or whether it is too early: the
-// operation and its orphan watch go first, and no known VM may have the
-// system_id, the new incarnation included.
-func (r *errand) mayRemove(ctx context.Context, s *deregisterState) (why string, ready bool, err error) {
-	op, err := r.Store.Operation(ctx, r.c.Operation)
+// removalFresh is how long a look allows a removal: a worker that stalled
+// between the two must not remove what has come meanwhile.
+const removalFresh = 10 * time.Second
+
+// allowed looks whether the removal may happen now. If not, the chore has been
+// ended or put off, and done is true. Else the call must be over within fresh.
+func (r *errand) allowed(ctx context.Context, s *deregisterState) (op *fleet.Operation, fresh time.Duration, done bool, err error) {
+	began := r.now()
+	op, err = r.Store.Operation(ctx, r.c.Operation)
 	if err != nil {
-		return "", false, err
+		return nil, 0, true, err
 	}
+	why, ready, err := r.mayRemove(ctx, op, s)
+	switch fresh = removalFresh - r.now().Sub(began); {
+	case err != nil:
+		return nil, 0, true, err
+	case why != "":
+		return nil, 0, true, r.end("skipped: %s", why)
+	case !ready:
+		return nil, 0, true, r.keep(s, r.now().Add(10*time.Second))
+	case fresh <= 0:
+		return nil, 0, true, r.keep(s, r.now()) // the look is old already: look again
+	}
+	return op, fresh, false, nil
+}
+
+// mayRemove says why the manager, or the entry, must stay, or whether it is too
+// early: the operation and its orphan watch go first, and no known VM may have
+// the system_id or the entry, the new incarnation included. What others may
+// change meanwhile is read last.
+func (r *errand) mayRemove(ctx context.Context, op *fleet.Operation, s *deregisterState) (why string, ready bool, err error) {
 	if !op.Phase.Finished() {
 		return "", false, nil
 	}
 	if op.Kind.Creates() && op.Create.New.SystemID == "" {
 		return "the new VM's system_id is not known", false, nil
+	}
+	if r.f.Individual() && op.Kind.Creates() && op.Create.New.Entry == 0 {
+		return "the new VM's runner entry is not known", false, nil
 	}
 	if back, err := r.cameBack(ctx, op, s); back || err != nil {
 		return "instance " + s.Old.Instance + " is listed again", false, err
@@ -97,8 +146,11 @@ func (r *errand) mayRemove(ctx context.Context, s *deregisterState) (why string,
 			return "", false, err
 		}
 		for _, vm := range vms {
-			if vm.SystemID == s.Old.SystemID {
+			switch {
+			case vm.SystemID != "" && vm.SystemID == s.Old.SystemID:
 				return "VM " + vm.Ref.String() + " has the same system_id " + vm.SystemID, false, nil
+			case vm.Entry != 0 && vm.Entry == s.Old.Entry:
+				return fmt.Sprintf("VM %s has the same runner entry %d", vm.Ref, vm.Entry), false, nil
 			}
 		}
 	}

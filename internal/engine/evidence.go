@@ -62,8 +62,9 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) (seen bool, er
 	d.UnreachableSince = time.Time{}
 	if w.op.Old.SystemID == "" { // no preflight has looked, or it found the VM off
 		w.op.Old.SystemID = s.Host.Subject.SystemID
-		s.Expected = w.op.OldSubject()
 	}
+	w.askEntry(ctx)
+	s.Expected = w.op.OldSubject()
 	d.ExitSeenAt = since(d.ExitSeenAt, now, s.Host.Complete() && s.Host.Unit.Stopped() && s.Host.DropIn.Effective)
 	d.LeftoversSince = since(d.LeftoversSince, now, !d.ExitSeenAt.IsZero() && len(s.Host.Containers) > 0)
 	for _, c := range s.Host.Containers {

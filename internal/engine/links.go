@@ -33,7 +33,7 @@ func (w *work) lookForLinks(ctx context.Context, s *fleet.Snapshot) {
 	ctx, cancel := timeout(ctx, linksLimit)
 	defer cancel()
 	if now.Sub(d.ListedAt) < listsAtRest && w.sameJobs(s) {
-		r := readManager(ctx, w.f.GitLab, about, now)
+		r := readManager(ctx, w.f, about, now)
 		if r.Unknown != "" {
 			w.gitlabSaid(s, r)
 			return
@@ -102,9 +102,9 @@ func apart(jobs []fleet.Job) (running, canceling []fleet.Job) {
 
 // readManager is the part of a reading that one request gives: the manager, and
 // no list of jobs.
-func readManager(ctx context.Context, g GitLab, about fleet.Subject, now time.Time) *fleet.GitLabReading {
+func readManager(ctx context.Context, f *Fleet, about fleet.Subject, now time.Time) *fleet.GitLabReading {
 	r := &fleet.GitLabReading{Subject: about, TakenAt: now}
-	managers, at, err := g.Managers(ctx)
+	managers, at, err := f.through(fleet.Incarnation{Entry: about.Entry}).Managers(ctx)
 	if err != nil {
 		r.Unknown = text(err)
 		return r
@@ -128,7 +128,7 @@ func readManager(ctx context.Context, g GitLab, about fleet.Subject, now time.Ti
 // and does not list may be an orphan that nobody can name: not clean.
 func (r *errand) readWatched(ctx context.Context, about fleet.Subject) *fleet.GitLabReading {
 	asked := r.now()
-	reading := readManager(ctx, r.f.GitLab, about, asked)
+	reading := readManager(ctx, r.f, about, asked)
 	if reading.Unknown != "" || reading.Busy() == fleet.BusyIdle {
 		return reading
 	}

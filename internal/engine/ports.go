@@ -96,6 +96,7 @@ type RunnerInfo struct {
 	Type        string // instance_type, group_type, project_type
 	Paused      bool
 	Status      string
+	CreatedAt   time.Time // GitLab's clock
 }
 
 // Registrar speaks with the runner token. It can remove one manager and prove
@@ -220,6 +221,7 @@ type Fleet struct {
 	Hosts     Hosts
 	Machines  Machines
 	GitLab    GitLab    // nil without a GitLab token
+	Entries   Entries   // nil but under registration individual with a GitLab token; then GitLab reads through them
 	Registrar Registrar // nil without a runner token
 	Jobs      Jobs      // nil without a write token: orphans are reported only
 }

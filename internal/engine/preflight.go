@@ -124,6 +124,9 @@ func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcom
 			if len(facts.SystemIDs) == 1 {
 				w.op.Old.SystemID = facts.SystemIDs[0]
 			}
+			if err := w.f.known(ctx, w.op.Ref(), &w.op.Old, facts); err != nil {
+				w.fact(fleet.FactWarning, "the VM's runner entry is not known: %s", text(err))
+			}
 		}
 	}
 	by := w.op.Request.By.Name
@@ -198,7 +201,7 @@ func (w *work) recall(ctx context.Context) error {
 		return storeError{err}
 	}
 	if vm.Instance == w.op.Old.Instance {
-		w.op.Old.SystemID = vm.SystemID
+		w.op.Old.SystemID, w.op.Old.Entry, w.op.Old.EntryName = vm.SystemID, vm.Entry, vm.EntryName
 	}
 	return nil
 }

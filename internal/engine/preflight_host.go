@@ -27,6 +27,9 @@ func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outco
 	if w.op.Order.Verb == "" { // else it took over a VM that Sluice itself had stopped
 		w.op.WasDown = reading.Unit.Stopped()
 	}
+	if err := w.f.known(ctx, w.op.Ref(), &w.op.Old, facts); err != nil {
+		return outcome{}, err
+	}
 	never, err := w.preflightManager(ctx, facts)
 	if err != nil {
 		return outcome{}, err
@@ -68,7 +71,11 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (ne
 		w.saw(fleet.SourceGitLab, w.now(), "not asked: no token for it is configured")
 		return !runs && w.op.Old.SystemID == "", nil
 	}
-	managers, _, err := w.f.GitLab.Managers(ctx)
+	if w.f.Entries != nil && w.op.Old.Entry == 0 {
+		w.saw(fleet.SourceGitLab, w.now(), "not asked: the host has no runner entry")
+		return true, nil
+	}
+	managers, _, err := w.f.through(w.op.Old).Managers(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -92,10 +99,10 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (ne
 	case !runs:
 		return true, nil
 	case len(managers) == 0:
-		return false, fleet.Errorf(fleet.CodeInvalid, "%s: the token sees no manager of runner %d at all", w.op.Ref(), w.f.RunnerID).
+		return false, fleet.Errorf(fleet.CodeInvalid, "%s: the token sees no manager of runner %d at all", w.op.Ref(), w.f.entryOf(w.op.Old)).
 			WithHint("is runner.id right, and is gitlab.token of a group Owner (group runner), project Maintainer (project runner) or administrator (instance runner)? `sluice doctor %s` tells", w.op.Fleet)
 	default:
-		return false, fleet.Errorf(fleet.CodeInvalid, "%s: GitLab does not know the host's system_id %s among the %d managers of runner %d", w.op.Ref(), w.op.Old.SystemID, len(managers), w.f.RunnerID).
+		return false, fleet.Errorf(fleet.CodeInvalid, "%s: GitLab does not know the host's system_id %s among the %d managers of runner %d", w.op.Ref(), w.op.Old.SystemID, len(managers), w.f.entryOf(w.op.Old)).
 			WithHint("the VM runs another runner entry than runner.id, or another GitLab; `sluice doctor %s` lists both sides", w.op.Fleet)
 	}
 }

@@ -107,7 +107,10 @@ func word(state string) string {
 
 // verifyManager wants a manager that is new by GitLab's own clock, and online.
 func (w *work) verifyManager(ctx context.Context) (outcome, error) {
-	managers, at, err := w.f.GitLab.Managers(ctx)
+	if why := w.newEntry(ctx); why != "" {
+		return w.notYet(why, 2*time.Second)
+	}
+	managers, at, err := w.f.through(w.op.Create.New).Managers(ctx)
 	if err != nil {
 		return w.notYet("GitLab does not answer: "+text(err), 2*time.Second)
 	}

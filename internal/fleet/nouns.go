@@ -107,6 +107,10 @@ type Incarnation struct {
 	BootID   string `json:"boot_id,omitempty"`  // /proc/sys/kernel/random/boot_id
 	SystemID string `json:"system_id,omitempty"`
 	Manager  int64  `json:"manager,omitempty"` // GitLab's id of the runner manager; 0 = unknown
+	// Entry is GitLab's id of the VM's own runner entry, read from [[runners]] on
+	// the host, and EntryName its description (registration individual only).
+	Entry     int64  `json:"entry,omitempty"`
+	EntryName string `json:"entry_name,omitempty"`
 }
 
 // NewOperationID makes an operation id: "op-" and 12 characters of base 32.

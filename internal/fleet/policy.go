@@ -119,18 +119,11 @@ func (b Budget) Full(fleetName string, n int, names string, stuck bool) string {
 	return text
 }
 
-// Registration says what stands behind a fleet's VMs in GitLab.
-type Registration string
-
-// RegistrationFleet is one runner entry with one shared token: the only one so
-// far.
-const RegistrationFleet Registration = "fleet"
-
 // Spec is what the engine must know of a fleet beyond its adapters.
 type Spec struct {
 	Name           string
 	VMs            []string
-	RunnerID       int64 // GitLab's id of the runner entry; 0 = not given
+	RunnerID       int64 // GitLab's id of the runner entry; 0 = not given, or one per VM
 	GitLabURL      string
 	Registration   Registration
 	HasGitLab      bool // a GitLab token is there: evidence can be asked for

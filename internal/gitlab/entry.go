@@ -15,6 +15,7 @@ import (
 type Entry struct {
 	in       *Instance
 	id       int64
+	ofVM     bool // one VM's own: its id is read on the host
 	managers flights[managerList]
 	jobs     flights[[]fleet.Job]
 	runner   flights[runnerDetails]
@@ -35,11 +36,15 @@ func (in *Instance) Entry(runnerID int64) *Entry {
 
 // call is a GET about this entry.
 func (e *Entry) call(what, suffix string) call {
+	hint404 := fmt.Sprintf("is runner.id %d right, and may the token see it at %s?", e.id, e.in.base.Host)
+	if e.ofVM {
+		hint404 = fmt.Sprintf("the VM's config.toml names entry %d: is it one of %s, and may the token see it?", e.id, e.in.base.Host)
+	}
 	return call{
 		what:   what + " runner " + strconv.FormatInt(e.id, 10),
 		client: e.in.user, method: http.MethodGet, path: fmt.Sprintf("runners/%d%s", e.id, suffix),
 		hint403: "the token's user needs the Owner role on the group that owns the runner (Maintainer on the project of a project runner, an administrator for an instance runner)",
-		hint404: fmt.Sprintf("is runner.id %d right, and may the token see it at %s?", e.id, e.in.base.Host),
+		hint404: hint404,
 	}
 }
 
@@ -50,6 +55,7 @@ type runnerDetails struct {
 	RunnerType         string          `json:"runner_type"`
 	Paused             bool            `json:"paused"`
 	Status             string          `json:"status"`
+	CreatedAt          *time.Time      `json:"created_at"`
 	JobExecutionStatus fleet.Execution `json:"job_execution_status"`
 	// Projects are those of a project runner in which the caller has any role.
 	Projects []struct {
@@ -65,7 +71,7 @@ func (e *Entry) Runner(ctx context.Context) (engine.RunnerInfo, error) {
 		return engine.RunnerInfo{}, err
 	}
 	return engine.RunnerInfo{
-		ID: d.ID, Description: d.Description, Type: d.RunnerType, Paused: d.Paused, Status: d.Status,
+		ID: d.ID, Description: d.Description, Type: d.RunnerType, Paused: d.Paused, Status: d.Status, CreatedAt: timeOf(d.CreatedAt),
 	}, nil
 }
 
@@ -76,7 +82,7 @@ func (e *Entry) details(ctx context.Context, after time.Time) (runnerDetails, er
 		if err == nil && d.ID != e.id {
 			err = e.in.badAnswer(c, a.Response)
 		}
-		return d, err
+		return d, e.in.only404(c, a.Response, err)
 	})
 	return d, err
 }

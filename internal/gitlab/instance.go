@@ -54,10 +54,11 @@ type Config struct {
 type Instance struct {
 	cfg    Config
 	base   *url.URL
-	user   *gl.Client // speaks with the user token
-	runner *gl.Client // speaks without: the runner's token is in the call
-	key    string     // of the user token in the configuration
-	scope  string     // that it needs
+	user   *gl.Client        // speaks with the user token
+	runner *gl.Client        // speaks without: the runner's token is in the call
+	key    string            // of the user token in the configuration
+	scope  string            // that it needs
+	wire   http.RoundTripper // below every guard: shared, so that a 429 keeps everybody away
 }
 
 // New returns the instance of cfg; nothing is sent. Errors: CodeInvalid.
@@ -74,9 +75,9 @@ func newInstance(cfg Config, list []rule, key, scope string) (*Instance, error) 
 		return nil, fleet.Errorf(fleet.CodeInternal, "gitlab.Config.Now is missing")
 	}
 	cfg = cfg.withDefaults()
-	in := &Instance{cfg: cfg, base: base, key: key, scope: scope}
+	in := &Instance{cfg: cfg, base: base, key: key, scope: scope, wire: &pause{next: cfg.Transport, now: cfg.Now}}
 	hc := &http.Client{
-		Transport: newGuard(base, &pause{next: cfg.Transport, now: cfg.Now}, list, cfg.Observe),
+		Transport: newGuard(base, in.wire, list, cfg.Observe),
 		CheckRedirect: func(*http.Request, []*http.Request) error {
 			return http.ErrUseLastResponse
 		},

@@ -59,21 +59,24 @@ func (e *Entry) Managers(ctx context.Context) ([]fleet.Manager, time.Time, error
 // listManagers shares one request among all VMs of the fleet. The list is
 // never paginated (facts/gitlab.md section 2).
 func (e *Entry) listManagers(ctx context.Context, after time.Time) (managerList, time.Time, error) {
-	return e.managers.get(ctx, "", after, func(ctx context.Context) (managerList, error) {
-		c := e.call("list the managers of", "/managers")
-		records, a, err := get[[]managerRecord](ctx, e.in, c)
-		if err != nil {
-			return managerList{}, err
+	return e.managers.get(ctx, "", after, e.fetchManagers)
+}
+
+// fetchManagers asks for the list.
+func (e *Entry) fetchManagers(ctx context.Context) (managerList, error) {
+	c := e.call("list the managers of", "/managers")
+	records, a, err := get[[]managerRecord](ctx, e.in, c)
+	if err != nil {
+		return managerList{}, e.in.only404(c, a.Response, err)
+	}
+	l := managerList{at: a.serverTime(), all: make([]fleet.Manager, 0, len(records))}
+	for _, r := range records {
+		if r.ID == 0 || r.SystemID == "" {
+			return managerList{}, e.in.badAnswer(c, a.Response)
 		}
-		l := managerList{at: a.serverTime(), all: make([]fleet.Manager, 0, len(records))}
-		for _, r := range records {
-			if r.ID == 0 || r.SystemID == "" {
-				return managerList{}, e.in.badAnswer(c, a.Response)
-			}
-			l.all = append(l.all, r.manager())
-		}
-		return l, nil
-	})
+		l.all = append(l.all, r.manager())
+	}
+	return l, nil
 }
 
 func (r managerRecord) manager() fleet.Manager {

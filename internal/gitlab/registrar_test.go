@@ -161,7 +161,13 @@ func TestEveryAllowedCallIsOneThatIsMade(t *testing.T) {
 		"token":   func() error { _, err := w.in.Token(t.Context()); return err },
 		"version": func() error { _, err := w.in.Version(t.Context()); return err },
 		"alive":   func() error { return reg.TokenAlive(t.Context()) },
-		"remove":  func() error { return reg.RemoveManager(t.Context(), "s_aaa") },
+		"entry": func() error {
+			o := newOwnWorld(t)
+			_, err := o.entries.RemoveEntry(t.Context(), o.claim)
+			w.observed = append(w.observed, o.codes()...)
+			return err
+		},
+		"remove": func() error { return reg.RemoveManager(t.Context(), "s_aaa") },
 		"roles": func() error {
 			_, err := projectWorld(t, simgitlab.User{Scopes: []string{"read_api"}, Role: simgitlab.RoleOwner}, w.observe).entry.UnseenProjects(t.Context())
 			return err

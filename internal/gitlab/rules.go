@@ -151,5 +151,5 @@ func Routes() []string {
 			out = append(out, r.route())
 		}
 	}
-	return out
+	return append(out, removalRoute)
 }

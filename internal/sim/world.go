@@ -42,6 +42,9 @@ type Options struct {
 	Create, Delete time.Duration    // defaults 600 ms and 300 ms
 	Reload         time.Duration    // of daemon-reload; default 50 ms
 	Sudoers        string           // see simhost.Options
+	// Individual gives every VM a runner entry of its own, which it registers when
+	// it is made (registration individual).
+	Individual bool
 	// Host may change each new VM's options.
 	Host func(*simhost.Options)
 	// GitLab may change what the GitLab starts with.
@@ -150,6 +153,10 @@ func (w *World) newGuest(vm, instance string) (simcloud.Guest, error) {
 		GitLabURL: w.url, Token: simgitlab.DefaultRunnerToken, Timing: w.o.Timing,
 		BootDelay: w.o.Boot, ReloadTime: w.o.Reload, Sudoers: w.o.Sudoers,
 	}
+	if w.o.Individual {
+		entry := w.gitlab.Register(w.o.Fleet + "/" + vm)
+		o.Token, o.RunnerID = entry.Token, entry.ID
+	}
 	if w.o.Host != nil {
 		w.o.Host(&o)
 	}
@@ -185,6 +192,9 @@ func (w *World) URL() string { return w.url }
 // ReadToken is a token that may read everything; RunnerToken the fleet's.
 func (w *World) ReadToken() string { return simgitlab.DefaultUserToken }
 
+// WriteToken is one that may remove entries, too.
+func (w *World) WriteToken() string { return simgitlab.DefaultWriteToken }
+
 // RunnerToken is the runner entry's authentication token.
 func (w *World) RunnerToken() string { return simgitlab.DefaultRunnerToken }
 
@@ -202,12 +212,16 @@ func (w *World) Signer() (ssh.Signer, error) { return ssh.NewSignerFromKey(w.key
 
 // Spec is the fleet's spec, ready for the engine.
 func (w *World) Spec() fleet.Spec {
-	return fleet.Spec{
+	s := fleet.Spec{
 		Name: w.o.Fleet, VMs: append([]string(nil), w.names...), RunnerID: simgitlab.DefaultRunnerID, GitLabURL: w.url,
 		Registration: fleet.RegistrationFleet, HasGitLab: true, HasRunnerToken: true,
 		Drain: fleet.DefaultDrainPolicy(), MaxUnavailable: 1, GateOnline: time.Minute, Image: simcloud.Newest,
 		Host: fleet.HostSettings{User: "fedora", RunnerUser: "fedora", Unit: "gitlab-runner.service", ConfigPath: "/etc/gitlab-runner/config.toml"},
 	}
+	if w.o.Individual {
+		s.RunnerID, s.Registration, s.HasRunnerToken = 0, fleet.RegistrationIndividual, false
+	}
+	return s
 }
 
 // Host yields the living host of a VM; nil if there is none, or two.

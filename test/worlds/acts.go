@@ -141,6 +141,7 @@ func init() { //nolint:gochecknoinits // the acts refer to the world, which refe
 		"kill runner":  onMachine(personKills),
 		"delete vm":    onMachine(personDeletes),
 		"replace vm":   onMachine(personReplaces),
+		"rename entry": onMachine(renameEntry),
 	}
 }
 
@@ -175,7 +176,7 @@ func hideManager(w *World, a Act) {
 	if m == nil {
 		return
 	}
-	if r := w.gitlab.managers[m.systemID]; r != nil {
+	if r := w.gitlab.managers[m.key()]; r != nil {
 		r.hiddenUntil = w.now + a.For
 	}
 }

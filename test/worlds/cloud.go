@@ -280,7 +280,7 @@ func (w *World) remove(m *machine, by string) {
 	linger := faults.linger
 	faults.linger = 0
 	w.guestDown(m, by)
-	m.deleting = true
+	m.deleting, m.removedBy = true, by
 	w.after(w.between(m.vm, 2*time.Second, 20*time.Second), func() {
 		m.gone, m.goneSeen, m.diskLeft = true, w.now, w.now+linger
 		w.say("cloud    %s is gone", m)

@@ -46,7 +46,11 @@ func (w *World) boot(delay time.Duration) {
 func (w *World) newEngine() *engine.Engine {
 	f := &engine.Fleet{Spec: w.spec, Hosts: hostPort{w}, Machines: cloudPort{w}}
 	if w.spec.HasGitLab {
-		f.GitLab = gitlabPort{w}
+		f.GitLab = gitlabPort{w: w}
+	}
+	if w.spec.Individual() {
+		f.Entries = entriesPort{gitlabPort{w: w}}
+		f.GitLab = entriesPort{gitlabPort{w: w}}
 	}
 	if w.spec.HasWriteToken {
 		f.Jobs = jobsPort{w}

@@ -45,6 +45,7 @@ func Draw(seed uint64) Plan {
 		p.Changes = append(p.Changes, d.change(n))
 	}
 	drawJobs(seed, n, &p)
+	drawRegistration(seed, &p)
 	return p
 }
 

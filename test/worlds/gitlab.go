@@ -10,10 +10,11 @@ import (
 
 // gitlabState is the one GitLab of a world.
 type gitlabState struct {
-	managers map[string]*manager // by system_id
+	managers map[string]*manager // by system_id, and by entry where each machine has its own
 	order    []*manager          // as they were made
 	made     int64
 	removed  []string // system_ids whose manager was removed by us
+	entries  []*entry // of the machines' own, as they were made
 
 	downUntil, limitedUntil, staleUntil, shortUntil, oldUntil time.Duration
 	lag                                                       time.Duration
@@ -25,6 +26,7 @@ type gitlabState struct {
 // manager is GitLab's record of one VM under the runner.
 type manager struct {
 	id               int64
+	entry            int64 // 0 = the fleet's one
 	systemID         string
 	created, contact time.Duration
 	gone             bool
@@ -35,22 +37,26 @@ func (g *gitlabState) answers(w *World) bool { return w.now >= g.downUntil }
 
 // contact notes that a machine's runner spoke with GitLab.
 func (w *World) contact(m *machine) {
-	if m.systemID == "" || !w.gitlab.answers(w) {
+	if m.systemID == "" || !w.gitlab.answers(w) || m.entry != nil && m.entry.gone != 0 {
 		return
 	}
 	g := &w.gitlab
-	r := g.managers[m.systemID]
+	r := g.managers[m.key()]
 	if r == nil || r.gone {
 		g.made++
-		r = &manager{id: g.made, systemID: m.systemID, created: w.now}
-		g.managers[m.systemID] = r
+		r = &manager{id: g.made, entry: m.entryID(), systemID: m.systemID, created: w.now}
+		g.managers[m.key()] = r
 		g.order = append(g.order, r)
 	}
 	r.contact = w.now
 }
 
-// gitlabPort is what the engine sees of it.
-type gitlabPort struct{ w *World }
+// gitlabPort is what the engine sees of it, through the fleet's runner entry or
+// through a machine's own.
+type gitlabPort struct {
+	w     *World
+	entry int64
+}
 
 // serverTime is GitLab's clock.
 func (g gitlabPort) serverTime(at time.Duration) time.Time {
@@ -103,7 +109,7 @@ func (g gitlabPort) list(at time.Duration) []fleet.Manager {
 	g.polled()
 	var list []fleet.Manager
 	for _, r := range g.w.gitlab.order {
-		if r.gone || r.created > at || g.w.now < r.hiddenUntil {
+		if r.gone || r.entry != g.entry || r.created > at || g.w.now < r.hiddenUntil {
 			continue
 		}
 		m := fleet.Manager{
@@ -127,7 +133,7 @@ func (g gitlabPort) list(at time.Duration) []fleet.Manager {
 func (g gitlabPort) executing(systemID string, at time.Duration) []fleet.Job {
 	var list []fleet.Job
 	for _, j := range g.w.jobs {
-		if j.on == nil || j.on.systemID != systemID || !j.shown(at) {
+		if j.on == nil || j.on.systemID != systemID || j.on.entryID() != g.entry || !j.shown(at) || !g.linked(j) {
 			continue
 		}
 		if g.w.plan.GitLab.TwoPhase && !j.received {
@@ -138,12 +144,23 @@ func (g gitlabPort) executing(systemID string, at time.Duration) []fleet.Job {
 	return list
 }
 
+// linked says whether GitLab links a job to a manager still: who removes the
+// manager takes its jobs off the lists (facts/gitlab.md 1.5).
+func (g gitlabPort) linked(j *job) bool {
+	r := g.w.gitlab.managers[j.on.key()]
+	return r != nil && !r.gone && r.created <= j.assigned
+}
+
 // Read implements engine.GitLab.
 func (g gitlabPort) Read(ctx context.Context, about fleet.Subject, _ time.Time) *fleet.GitLabReading {
 	w := g.w
 	sent := w.now
 	r := &fleet.GitLabReading{Subject: about, TakenAt: start.Add(sent)}
 	if err := g.ask(ctx, "read"); err != nil {
+		r.Unknown = err.Error()
+		return r
+	}
+	if err := g.there(); err != nil {
 		r.Unknown = err.Error()
 		return r
 	}
@@ -174,7 +191,7 @@ func (g gitlabPort) Read(ctx context.Context, about fleet.Subject, _ time.Time) 
 	}
 	usable := r.Present && !short && (r.Manager.Execution == fleet.ExecutionIdle || len(r.Running)+len(r.Canceling) > 0 || r.Manager.Execution == fleet.ExecutionActive)
 	if usable {
-		w.ledger.usable[about.SystemID] = sent
+		w.ledger.usable[managerKey(g.entry, about.SystemID)] = sent
 	}
 	return r
 }
@@ -187,13 +204,24 @@ func (g gitlabPort) Managers(ctx context.Context) ([]fleet.Manager, time.Time, e
 	if g.w.now < g.w.gitlab.shortUntil {
 		return nil, time.Time{}, fleet.Errorf(fleet.CodeUnavailable, "the second page did not come")
 	}
+	if err := g.there(); err != nil {
+		return nil, time.Time{}, err
+	}
 	list, at := g.list(g.asOf()), g.serverTime(g.w.now)
 	return list, at, g.reply(ctx, "managers")
 }
 
 // Runner implements engine.GitLab.
 func (g gitlabPort) Runner(ctx context.Context) (engine.RunnerInfo, error) {
-	return engine.RunnerInfo{ID: 7}, g.ask(ctx, "runner")
+	err := g.ask(ctx, "runner")
+	if err == nil {
+		err = g.there()
+	}
+	if err != nil || g.entry == 0 {
+		return engine.RunnerInfo{ID: g.w.spec.RunnerID}, err
+	}
+	e := g.w.entry(g.entry)
+	return engine.RunnerInfo{ID: e.id, Description: e.name, CreatedAt: g.serverTime(e.made)}, g.reply(ctx, "runner")
 }
 
 // TraceEmpty implements engine.GitLab.
@@ -213,7 +241,7 @@ type registrarPort struct{ w *World }
 
 // RemoveManager implements engine.Registrar.
 func (r registrarPort) RemoveManager(ctx context.Context, systemID string) error {
-	w, g := r.w, gitlabPort(r)
+	w, g := r.w, gitlabPort{w: r.w}
 	if err := g.ask(ctx, "deregister"); err != nil {
 		return err
 	}
@@ -228,7 +256,7 @@ func (r registrarPort) RemoveManager(ctx context.Context, systemID string) error
 
 // TokenAlive implements engine.Registrar.
 func (r registrarPort) TokenAlive(ctx context.Context) error {
-	g := gitlabPort(r)
+	g := gitlabPort{w: r.w}
 	if err := g.ask(ctx, "token"); err != nil {
 		return err
 	}

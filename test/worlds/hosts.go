@@ -108,10 +108,13 @@ func (h hostPort) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFact
 	}
 	f := &fleet.HostFacts{
 		Reading: *h.reading(t, m, sent, true), UnitLoaded: true, ConfigKnown: true,
-		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-"}},
+		Entries: []fleet.RunnerEntry{{Name: m.name, ID: m.entryID(), TokenPrefix: "glrt-"}},
 	}
 	if m.systemID != "" {
 		f.SystemIDs = []string{m.systemID}
+	}
+	if w := h.w; w.spec.Individual() && m.entry == nil {
+		f.Entries = nil
 	}
 	if m.unit.MainPID != 0 {
 		f.RunnerPIDs, f.MainCommand = []int{m.unit.MainPID}, []string{"/usr/bin/gitlab-runner", "run"}

@@ -158,7 +158,7 @@ var _ engine.Jobs = jobsPort{}
 
 // Job implements engine.Jobs.
 func (p jobsPort) Job(ctx context.Context, about fleet.Job) (fleet.JobReading, error) {
-	g := gitlabPort(p)
+	g := gitlabPort{w: p.w}
 	if err := g.ask(ctx, "job"); err != nil {
 		return fleet.JobReading{}, err
 	}
@@ -206,7 +206,7 @@ func (p jobsPort) pipeline(j *job, at time.Duration, r *fleet.JobReading) {
 // post sends one of the two calls. Its effect may come late, and its answer not
 // at all.
 func (p jobsPort) post(ctx context.Context, call string, effect func() error) error {
-	w, g := p.w, gitlabPort(p)
+	w, g := p.w, gitlabPort{w: p.w}
 	if err := g.ask(ctx, call); err != nil {
 		return err
 	}

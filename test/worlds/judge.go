@@ -80,7 +80,7 @@ func (w *World) judgeProof(m *machine, by string) {
 	for _, j := range append(append([]*job(nil), m.jobs...), m.coming...) {
 		w.violation("cut", "%s deletes %s while job %d runs; it would have ended by itself at %s", by, m, j.id, j.ends)
 	}
-	switch read, ok := w.ledger.usable[m.systemID]; {
+	switch read, ok := w.ledger.usable[m.key()]; {
 	case m.unit.MainPID != 0:
 		w.violation("proof", "%s deletes %s while its runner runs, in state %s", by, m, m.unit.ActiveState)
 	case !w.spec.HasGitLab || m.systemID == "" || m.pids == 0: // no runner ever joined
@@ -100,6 +100,9 @@ func (w *World) judgeBirth(m *machine, late bool) {
 
 // judgeRemoval judges the removal of a manager.
 func (w *World) judgeRemoval(systemID string) {
+	if w.spec.Registration != fleet.RegistrationFleet {
+		w.violation("token", "the manager of %s is removed, and the fleet's registration is %s", systemID, w.spec.Registration)
+	}
 	for _, m := range w.machines {
 		if m.systemID == systemID && !m.gone && !m.deleting {
 			w.violation("token", "the manager of %s is removed, and %s lives under it", systemID, m)

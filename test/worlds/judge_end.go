@@ -49,6 +49,7 @@ func (w *World) judgeTheEnd() {
 		w.judgeVM(i)
 	}
 	w.judgeAccounts()
+	w.judgeEntries()
 }
 
 // judgeEnded wants every operation ended, or saying what it waits for, where

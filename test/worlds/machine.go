@@ -9,14 +9,16 @@ import (
 
 // machine is one incarnation of a VM.
 type machine struct {
-	vm       int
-	name     string
-	id       string
-	boot     string
-	systemID string
-	label    string // the operation that made it; "" = by hand
-	trait    Trait
-	bad      bool // its image never joins
+	vm        int
+	name      string
+	id        string
+	boot      string
+	systemID  string
+	label     string // the operation that made it; "" = by hand
+	entry     *entry // its own runner entry; nil = it has none
+	removedBy string
+	trait     Trait
+	bad       bool // its image never joins
 
 	born     time.Duration
 	upAt     time.Duration // its guest answers from here on
@@ -105,6 +107,9 @@ func (w *World) birth(i int, label string) *machine {
 		m.systemID = "s_kept_" + m.name
 	}
 	w.machines = append(w.machines, m)
+	if w.plan.VMs[i].Trait != Never || label != "" {
+		w.register(m)
+	}
 	return m
 }
 

@@ -43,11 +43,13 @@ const (
 // FleetPlan is the fleet's configuration.
 type FleetPlan struct {
 	MaxUnavailable int
-	NoGitLab       bool `json:",omitempty"` // no GitLab token
-	NoToken        bool `json:",omitempty"` // no runner token
-	Write          Role `json:",omitempty"` // of the write token's user; "" = there is no such token
-	NoRecovery     bool `json:",omitempty"` // recover_orphans: false
-	CutJobs        bool `json:",omitempty"` // retry_cut_jobs
+	NoGitLab       bool   `json:",omitempty"` // no GitLab token
+	NoToken        bool   `json:",omitempty"` // no runner token
+	Write          Role   `json:",omitempty"` // of the write token's user; "" = there is no such token
+	NoRecovery     bool   `json:",omitempty"` // recover_orphans: false
+	CutJobs        bool   `json:",omitempty"` // retry_cut_jobs
+	Registration   string `json:",omitempty"` // "" = fleet
+	NoRemoval      bool   `json:",omitempty"` // nobody may remove a VM's own entry
 	Gate           time.Duration
 	Policy         PolicyPlan
 }

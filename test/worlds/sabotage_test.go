@@ -95,7 +95,7 @@ func TestASabotagedEngineIsCaught(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range sabotages() {
+	for _, s := range append(sabotages(), deregistrationSabotages()...) {
 		t.Run(s.name, func(t *testing.T) {
 			out, err := exec.CommandContext(t.Context(), s.build(t, root), "-n", "20000", "-shrink", "0").CombinedOutput()
 			var exit *exec.ExitError

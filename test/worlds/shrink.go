@@ -127,6 +127,7 @@ func simpler(p Plan, fails func(Plan) bool) (Plan, bool) {
 	try(func(q *Plan) { q.Slow = 1 })
 	try(func(q *Plan) { q.GitLab = GitLabPlan{Answer: q.GitLab.Answer} })
 	try(func(q *Plan) { q.Fleet.NoToken = false })
+	try(func(q *Plan) { q.Fleet.Registration, q.Fleet.NoRemoval = "", false })
 	for i := range p.VMs {
 		try(func(q *Plan) { q.VMs[i] = VMPlan{Trait: q.VMs[i].Trait, Concurrent: 1} })
 		try(func(q *Plan) { q.VMs[i].Trait = Plain })

@@ -95,12 +95,15 @@ func newWorld(p Plan, tell bool) *World {
 
 func specOf(p Plan) fleet.Spec {
 	s := fleet.Spec{
-		Name: fleetName, RunnerID: 7, GitLabURL: "https://gitlab.example", Registration: fleet.RegistrationFleet,
+		Name: fleetName, RunnerID: 7, GitLabURL: "https://gitlab.example", Registration: p.Fleet.registration(),
 		HasGitLab: !p.Fleet.NoGitLab, HasRunnerToken: !p.Fleet.NoToken,
 		HasWriteToken: p.Fleet.Write != "" && !p.Fleet.NoGitLab, Recovery: fleet.RecoveryPolicy{Orphans: !p.Fleet.NoRecovery, CutJobs: p.Fleet.CutJobs},
 		Drain:          p.Fleet.Policy.policy(),
 		MaxUnavailable: p.Fleet.MaxUnavailable, GateOnline: p.Fleet.Gate, Image: "image-2",
 		Host: fleet.HostSettings{User: "fedora", RunnerUser: "fedora", Unit: "gitlab-runner.service", ConfigPath: "/etc/gitlab-runner/config.toml"},
+	}
+	if s.Individual() {
+		s.RunnerID, s.HasRunnerToken = 0, false
 	}
 	for i := range p.VMs {
 		s.VMs = append(s.VMs, vmName(i))

@@ -10,12 +10,16 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-type gitlab struct{ w *World }
+// gitlab is GitLab seen through the fleet's entry, or through a VM's own.
+type gitlab struct {
+	w     *World
+	entry int64
+}
 
 func (g gitlab) managers() []fleet.Manager {
 	var list []fleet.Manager
 	for i, vm := range g.w.VMs {
-		if vm.Pids == 0 || vm.Never || g.w.removed(vm.SystemID) {
+		if vm.Pids == 0 || vm.Never || vm.Entry != g.entry || g.w.removed(vm.SystemID) {
 			continue
 		}
 		m := fleet.Manager{ID: g.w.manager(i), SystemID: vm.SystemID, Status: "online", Execution: fleet.ExecutionIdle, CreatedAt: vm.Born, ContactedAt: vm.Contact}
@@ -55,6 +59,12 @@ func (g gitlab) Read(_ context.Context, about fleet.Subject, after time.Time) *f
 		r.Unknown = "500 Internal Server Error"
 		return r
 	}
+	if g.w.Entries != nil {
+		if g.entry = about.Entry; g.w.there(g.entry) != nil {
+			r.Unknown = "the VM's runner entry is not known, or gone"
+			return r
+		}
+	}
 	for _, m := range g.managers() {
 		if m.SystemID == about.SystemID {
 			r.Present, r.Manager = true, m
@@ -87,11 +97,25 @@ func (g gitlab) Managers(context.Context) ([]fleet.Manager, time.Time, error) {
 	if g.w.GitLabDown {
 		return nil, time.Time{}, fleet.Errorf(fleet.CodeUnavailable, "500 Internal Server Error")
 	}
+	if g.w.Entries != nil {
+		if err := g.w.there(g.entry); err != nil {
+			return nil, time.Time{}, err
+		}
+	}
 	return g.managers(), g.w.now, nil
 }
 
 func (g gitlab) Runner(context.Context) (engine.RunnerInfo, error) {
-	return engine.RunnerInfo{ID: g.w.Spec.RunnerID}, nil
+	if g.w.Entries == nil {
+		return engine.RunnerInfo{ID: g.w.Spec.RunnerID}, nil
+	}
+	if err := g.w.before("runner"); err != nil {
+		return engine.RunnerInfo{}, err
+	}
+	if err := g.w.there(g.entry); err != nil {
+		return engine.RunnerInfo{}, err
+	}
+	return engine.RunnerInfo{ID: g.entry, Description: g.w.Entries[g.entry].Name, CreatedAt: g.w.Entries[g.entry].Born}, nil
 }
 
 func (g gitlab) TraceEmpty(context.Context, fleet.Job) (bool, error) {
@@ -100,9 +124,12 @@ func (g gitlab) TraceEmpty(context.Context, fleet.Job) (bool, error) {
 
 type registrar struct{ w *World }
 
-func (r registrar) RemoveManager(_ context.Context, systemID string) error {
+func (r registrar) RemoveManager(ctx context.Context, systemID string) error {
 	if err := r.w.before("deregister"); err != nil {
 		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return fleet.Errorf(fleet.CodeUnavailable, "nothing was sent: %w", err)
 	}
 	r.w.Removed = append(r.w.Removed, systemID)
 	r.w.journal("deregister %s", systemID)

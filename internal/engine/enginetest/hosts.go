@@ -47,13 +47,13 @@ func (h hosts) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFacts, 
 	}
 	f := &fleet.HostFacts{
 		Reading: *h.reading(t, vm), UnitLoaded: true, ConfigKnown: true, SystemIDs: []string{vm.SystemID},
-		Entries: []fleet.RunnerEntry{{Name: "shared", TokenPrefix: "glrt-", TokenExpiresAt: vm.TokenExpires}},
+		Entries: []fleet.RunnerEntry{{Name: "shared", ID: vm.Entry, TokenPrefix: "glrt-", TokenExpiresAt: vm.TokenExpires}},
 	}
 	if vm.Unregisters {
 		f.Unregisters = []string{"remove-registration.service"}
 	}
 	if vm.Never {
-		f.SystemIDs, f.Reading.Subject.SystemID = nil, ""
+		f.SystemIDs, f.Reading.Subject.SystemID, f.Entries = nil, "", nil
 	}
 	if vm.Unit.MainPID != 0 {
 		f.RunnerPIDs, f.MainCommand = []int{vm.Unit.MainPID}, []string{"/usr/bin/gitlab-runner", "run"}

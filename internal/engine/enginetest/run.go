@@ -53,6 +53,9 @@ func (w *World) Run(limit time.Duration) {
 // round looks once at each operation and chore, and yields the shortest wait.
 func (w *World) round() (pause time.Duration, idle bool) {
 	ctx, e := context.Background(), w.Engine()
+	if w.OwnTime {
+		ctx = ownTime{ctx, w, time.Time{}}
+	}
 	pause, idle = time.Minute, true
 	ops, _ := w.Store.Unfinished(ctx)
 	for i := range ops {

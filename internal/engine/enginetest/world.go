@@ -27,34 +27,41 @@ type World struct {
 	Points *Points
 	Meter  *Meter
 
-	BootDelay    time.Duration // from create to a runner that polls
-	DeleteDelay  time.Duration // from the call to absence
-	DiskLinger   time.Duration // from absence of the instance to that of its disk
-	GitLabDown   bool
-	TokenDead    bool
-	SameSystemID bool // a new incarnation gets the old one's system_id
-	NoGitLab     bool
-	GitLab       engine.GitLab      // instead of the world's own, if not nil
-	Registrar    engine.Registrar   // likewise
-	Refuse       map[string][]error // errors to answer next, by port call ("create", …)
-	Lose         map[string]int     // answers to lose after the effect, by port call
-	Hang         map[string]bool    // port calls that end only with their context; for synctest
-	Bubble       func() time.Time   // synctest's clock, where calls hang
-	Blind        map[int]bool       // which describes list nothing, counted from 1
-	Calls        map[string]int
-	Journal      []string
-	Fences       map[string]func() // run once, just before the port call of that name
-	Removed      []string          // system_ids of removed managers
-	Asked        []time.Time       // of each reading of GitLab: after when it had to be taken
-	Cut          []int64           // jobs that were ended by their machine or runner
-	Lost         map[int64]*Lost   // the orphans as GitLab has them
-	born         int
+	BootDelay      time.Duration // from create to a runner that polls
+	DeleteDelay    time.Duration // from the call to absence
+	DiskLinger     time.Duration // from absence of the instance to that of its disk
+	GitLabDown     bool
+	TokenDead      bool
+	SameSystemID   bool                // a new incarnation gets the old one's system_id
+	SameEntry      bool                // a new incarnation uses the old one's runner entry
+	Registered     func(*VM)           // is told of each VM that has registered its own entry
+	With           func(*engine.Fleet) // may put other adapters in; nil = none
+	OwnTime        bool                // limits pass on the world's clock
+	NoGitLab       bool
+	Refuse         map[string][]error // errors to answer next, by port call ("create", …)
+	Lose           map[string]int     // answers to lose after the effect, by port call
+	Hang           map[string]bool    // port calls that end only with their context; for synctest
+	Bubble         func() time.Time   // synctest's clock, where calls hang
+	Blind          map[int]bool       // which describes list nothing, counted from 1
+	Calls          map[string]int
+	Journal        []string
+	Fences         map[string]func() // run once, just before the port call of that name
+	Removed        []string          // system_ids of removed managers
+	Entries        map[int64]*Entry  // of the VMs' own; nil = they share one
+	RemovedEntries []int64
+	GitLab         engine.GitLab    // instead of the world's own, if not nil
+	Registrar      engine.Registrar // likewise
+	Asked          []time.Time      // of each reading of GitLab: after when it had to be taken
+	Lost           map[int64]*Lost  // the orphans as GitLab has them
+	Cut            []int64          // jobs that were ended by their machine or runner
+	born           int
 }
 
 // VM is one incarnation.
 type VM struct {
 	Name, ID, Boot, SystemID string
 	Label                    string
+	Entry                    int64 // its own runner entry; 0 = the fleet's
 	Born, Ready              time.Time
 	Gone                     time.Time // zero = there; else when it is absent
 	Off, Cutoff              bool      // no guest; unreachable
@@ -117,19 +124,25 @@ func (w *World) Advance(d time.Duration) {
 // Engine makes an engine over the world, as a fresh process would.
 func (w *World) Engine() *engine.Engine {
 	f := &engine.Fleet{Spec: w.Spec, Hosts: hosts{w}, Machines: machines{w}, Registrar: registrar{w}}
+	if w.Entries != nil {
+		f.Registrar, f.Entries = nil, entries{gitlab{w: w}}
+	}
 	switch {
 	case w.NoGitLab:
 		f.HasGitLab = false
 	case w.GitLab != nil:
 		f.GitLab = w.GitLab
 	default:
-		f.GitLab = gitlab{w}
+		f.GitLab = gitlab{w: w}
 	}
 	if w.Registrar != nil {
 		f.Registrar = w.Registrar
 	}
 	if w.Spec.HasWriteToken {
 		f.Jobs = jobs{w}
+	}
+	if w.With != nil {
+		w.With(f)
 	}
 	return engine.New(engine.Options{
 		Fleets: map[string]*engine.Fleet{Fleet: f}, Store: w.Store, Clock: w, Observer: w.Meter, Waker: noWaker{},
@@ -186,6 +199,7 @@ func (w *World) birth(name, label string) *VM {
 		}
 	}
 	w.VMs = append(w.VMs, vm)
+	w.register(vm)
 	return vm
 }
 

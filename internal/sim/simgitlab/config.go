@@ -42,6 +42,8 @@ type RunnerSpec struct {
 	Type string
 	// Projects are the paths of those that a project runner is enabled in.
 	Projects []string
+	// Individual says that it is one VM's own: removing it after its VM hurts nobody.
+	Individual bool
 	// TokenExpiresAt is zero for a token without expiry.
 	TokenExpiresAt time.Time
 }

@@ -23,6 +23,11 @@ func (s *Server) hurt(route string, ru *runner, effect string) {
 // kill deletes the entry with all its managers; the lock is held.
 func (s *Server) kill(route string, ru *runner) {
 	s.hurt(route, ru, "runner entry deleted: the token is dead for every VM")
+	s.drop(ru)
+}
+
+// drop takes the entry and its managers away; the lock is held.
+func (s *Server) drop(ru *runner) {
 	ru.deleted = true
 	for id, m := range s.st.managers {
 		if m.runnerID == ru.spec.ID {
@@ -49,13 +54,6 @@ func (s *Server) deleteRunnerByToken(w http.ResponseWriter, r *http.Request) {
 
 func (s *Server) resetOwnToken(w http.ResponseWriter, r *http.Request) {
 	s.byToken(w, r, func(ru *runner) { s.rotate(w, "POST /runners/reset_authentication_token", ru) })
-}
-
-func (s *Server) deleteRunnerByID(w http.ResponseWriter, r *http.Request, u User) {
-	s.byID(w, r, u, func(ru *runner) {
-		s.kill("DELETE /runners/:id", ru)
-		w.WriteHeader(http.StatusNoContent)
-	})
 }
 
 func (s *Server) resetTokenByID(w http.ResponseWriter, r *http.Request, u User) {

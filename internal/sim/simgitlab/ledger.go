@@ -62,6 +62,8 @@ type Ledger struct {
 	Running   int           `json:"running"`
 	Pending   int           `json:"pending"`
 	Damage    []TokenDamage `json:"damage"`
+	// Removed are the individual entries that were removed after their VM was gone.
+	Removed []int64 `json:"removed,omitempty"`
 }
 
 // cutReasons are failures that come from the VM or its runner, not the script.
@@ -82,7 +84,7 @@ func (s *Server) VMGone(systemID string) {
 func (s *Server) Ledger() Ledger {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := Ledger{Jobs: []JobRecord{}, Damage: slices.Clone(s.damage)}
+	l := Ledger{Jobs: []JobRecord{}, Damage: slices.Clone(s.damage), Removed: slices.Clone(s.removed)}
 	jobs := s.st.jobsOf(func(*job) bool { return true })
 	slices.Reverse(jobs)
 	for _, j := range jobs {

@@ -41,7 +41,8 @@ func (s *Server) routes() *http.ServeMux {
 	on("GET /metadata", s.user(scopesReadOnly, s.metadata))
 	on("GET /version", s.user(scopesReadOnly, s.metadata))
 
-	// What must never be called: it works, and it hurts.
+	// What must never be called: it works, and it hurts; but for the second, where
+	// the entry is one VM's own and its VM is gone.
 	on("DELETE /runners", s.deleteRunnerByToken)
 	on("DELETE /runners/:id", s.user(scopesManage, s.deleteRunnerByID))
 	on("PUT /runners/:id", s.user(scopesManage, s.updateRunner))

@@ -24,6 +24,7 @@ type Server struct {
 	lastFault   int
 	log         requestLog
 	damage      []TokenDamage
+	removed     []int64              // individual entries that were removed after their VM
 	gone        map[string]time.Time // system_id → when its VM went away
 	graceful    map[int64]bool       // manager id → said it can cancel gracefully
 	nextID      int64

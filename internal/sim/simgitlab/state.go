@@ -30,6 +30,7 @@ const stuckAfter = time.Hour
 type runner struct {
 	spec        RunnerSpec
 	createdAt   time.Time
+	updatedAt   time.Time // by people; a contact does not count
 	contactedAt time.Time
 	paused      bool
 	deleted     bool

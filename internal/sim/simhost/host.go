@@ -135,12 +135,12 @@ shutdown_timeout = 0
 [[runners]]
   name = %q
   url = %q
-  id = 4711
+  id = %d
   token = %q
   token_obtained_at = 2026-01-01T00:00:00Z
   token_expires_at = %s
   executor = %q
-`, o.Concurrent, o.Name, o.GitLabURL, o.Token, o.TokenExpiresAt.UTC().Format(time.RFC3339), o.Executor)
+`, o.Concurrent, o.Name, o.GitLabURL, o.RunnerID, o.Token, o.TokenExpiresAt.UTC().Format(time.RFC3339), o.Executor)
 }
 
 // systemIDPath is the file beside config.toml.

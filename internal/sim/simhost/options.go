@@ -30,6 +30,7 @@ type Options struct {
 
 	GitLabURL string
 	Token     string
+	RunnerID  int64 // GitLab's id of the runner entry, in config.toml; default 4711
 	// TokenExpiresAt stands in config.toml; zero = never, which gitlab-runner
 	// writes as year 1.
 	TokenExpiresAt time.Time
@@ -55,6 +56,7 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Random = cmp.Or[io.Reader](o.Random, rand.Reader)
 	o.User = cmp.Or(o.User, "fedora")
+	o.RunnerID = cmp.Or(o.RunnerID, 4711)
 	o.RunnerUser = cmp.Or(o.RunnerUser, o.User)
 	o.Unit = cmp.Or(o.Unit, "gitlab-runner.service")
 	o.UnitPath = cmp.Or(o.UnitPath, "/etc/systemd/system/"+o.Unit)
