@@ -27,7 +27,7 @@ func TestACancelingJobNeedsForceAndAMaintainer(t *testing.T) {
 	if _, r, err := reporter.Jobs.CancelJob(p.JobInfo.ProjectID, p.ID); err == nil || r.StatusCode != 403 {
 		t.Errorf("a Reporter canceled it: %v", err)
 	}
-	if j, _, err := owner.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err != nil || j.Status != "running" {
+	if j, _, err := owner.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err != nil || j.Status != "running" { //nolint:staticcheck // the only call of this version that forces
 		t.Errorf("force of a running job = %+v, %v", j, err)
 	}
 	if j, _, err := developer.Jobs.CancelJob(p.JobInfo.ProjectID, p.ID); err != nil || j.Status != "canceling" {
@@ -36,10 +36,10 @@ func TestACancelingJobNeedsForceAndAMaintainer(t *testing.T) {
 	if j, _, err := owner.Jobs.CancelJob(p.JobInfo.ProjectID, p.ID); err != nil || j.Status != "canceling" {
 		t.Errorf("a second cancel = %+v, %v", j, err)
 	}
-	if _, r, err := developer.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err == nil || r.StatusCode != 403 {
+	if _, r, err := developer.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err == nil || r.StatusCode != 403 { //nolint:staticcheck // the only call of this version that forces
 		t.Errorf("a Developer forced it: %v", err)
 	}
-	if j, _, err := owner.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err != nil || j.Status != "canceled" {
+	if j, _, err := owner.Jobs.CancelJobWithOptions(p.JobInfo.ProjectID, p.ID, force); err != nil || j.Status != "canceled" { //nolint:staticcheck // the only call of this version that forces
 		t.Errorf("force = %+v, %v", j, err)
 	}
 }
