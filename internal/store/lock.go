@@ -73,6 +73,7 @@ func LockEngine(path string, holder Holder) (*EngineLock, error) {
 // takeLock tries for a moment: [EngineHolder] holds a shared lock while it looks.
 // It tries for longer if the holder is dead: a command that was about to begin
 // when it was killed has its files until exec closes them (execve(2), FD_CLOEXEC).
+// One that is just giving the lock back has taken its name out already.
 func takeLock(file *os.File) error {
 	const tries, pause, patience = 10, 5 * time.Millisecond, 5 * time.Second
 	for n := 1; ; n++ {
@@ -80,16 +81,17 @@ func takeLock(file *os.File) error {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return err
 		}
-		if n >= tries && (time.Duration(n)*pause > patience || !dead(readHolder(file))) {
+		if n >= tries && (time.Duration(n)*pause > patience || stays(readHolder(file))) {
 			return err
 		}
 		<-time.After(pause)
 	}
 }
 
-// dead says whether a holder's process has ended for certain.
-func dead(h Holder) bool {
-	return h.PID > 0 && errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
+// stays says whether a holder has the lock to work: it has a name, and its
+// process has not ended for certain.
+func stays(h Holder) bool {
+	return h.PID > 0 && !errors.Is(syscall.Kill(h.PID, 0), syscall.ESRCH)
 }
 
 // EngineHolder says whether the engine of the journal at path is run by
