@@ -326,10 +326,10 @@ func (r *errand) judge(ctx context.Context, s *watchState, op *fleet.Operation, 
 		return nil
 	}
 	if is != fleet.SuspectGoesOn {
-		switch left, err := r.left(ctx, s, op, vm, &one); {
-		case err != nil:
-			return err
-		case left == "":
+		switch r.left(ctx, s, op, vm, &one) {
+		case notYet:
+			return nil
+		case "":
 			r.take(s, one)
 			return nil
 		}
