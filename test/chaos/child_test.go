@@ -57,8 +57,8 @@ type noObserver struct{}
 func (noObserver) OperationMoved(_, _ *fleet.Operation)           {}
 func (noObserver) JobsOrphaned(string, fleet.RecoveryResult, int) {}
 func (noObserver) JobsRetried(string, bool, int)                  {}
-func (noObserver) JobsCut(string, int)                  {}
-func (noObserver) Reconciled(time.Time)                 {}
+func (noObserver) JobsCut(string, int)                            {}
+func (noObserver) Reconciled(time.Time)                           {}
 
 // child runs the engine until the operation has ended.
 func child(raw string) (err error) {
