@@ -16,6 +16,10 @@ const recoverEvery = 2 * time.Second
 // each once more.
 const mostMoves = 8
 
+// undecidedEvery is the same for a suspect of which it could not be told whether
+// to act: its VM is on its way out.
+const undecidedEvery = 5 * time.Second
+
 // notYet is an answer of left: a later look tells.
 const notYet = "not yet"
 
