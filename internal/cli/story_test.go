@@ -54,6 +54,17 @@ func TestOpShowTellsTheStory(t *testing.T) {
 			},
 			moments: []moment{{5 * time.Second, nothing}, {40 * time.Second, func(w *enginetest.World) { w.VMs[0].Orphans = nil }}, {time.Hour, nothing}},
 		},
+		"recovered": {
+			kind: fleet.KindRecreate,
+			scene: func(w *enginetest.World) {
+				w.Spec.HasWriteToken, w.Spec.Recovery.Orphans = true, true
+				w.Fences["stop"] = func() {
+					w.Orphan("runner-01", fleet.Job{ID: 57, URL: w.JobURL(57), StartedAt: w.Now()})
+					w.Lost[57].Graceful = true
+				}
+			},
+			moments: []moment{{5 * time.Second, nothing}, {time.Hour, nothing}},
+		},
 		"unreachable": {
 			kind: fleet.KindRecreate,
 			scene: func(w *enginetest.World) {

@@ -45,6 +45,8 @@ type watchState struct {
 	Recorded  []int64       `json:"recorded,omitempty"`   // as cut, by the operation
 
 	Recoveries []fleet.Recovery `json:"recoveries,omitempty"`
+
+	soon bool // this look could not tell of a suspect whether to act
 }
 
 // watchOrphans adds the watch to a drain that has ended. A VM that no runner
@@ -209,6 +211,9 @@ func usable(g *fleet.GitLabReading) bool { return g != nil && g.Unknown == "" }
 // and for a recovery that GitLab keeps waiting.
 func (s *watchState) next(now time.Time, g *fleet.GitLabReading, suspects []fleet.Job) time.Time {
 	at := s.scheduled(now)
+	if s.soon {
+		at = earlier(at, now.Add(undecidedEvery))
+	}
 	if s.recovering() {
 		at = earlier(at, now.Add(recoverEvery))
 	}
@@ -288,7 +293,7 @@ func (s *watchState) fate(op *fleet.Operation, vm *fleet.VM) fleet.RunnerFate {
 	switch ended := op.Phase.Finished(); {
 	case serves && ended:
 		return fleet.RunnerStays
-	case !ended && (serves || op.Create.New.Instance != ""):
+	case !ended && (serves || !absent(op) || op.Create.New.Instance != ""):
 		return fleet.RunnerInWork
 	default:
 		return fleet.RunnerGone
@@ -326,10 +331,11 @@ func (r *errand) judge(ctx context.Context, s *watchState, op *fleet.Operation, 
 		return nil
 	}
 	if is != fleet.SuspectGoesOn {
-		switch left, err := r.left(ctx, s, op, vm, &one); {
-		case err != nil:
-			return err
-		case left == "":
+		switch r.left(ctx, s, op, vm, &one) {
+		case notYet:
+			s.soon = true
+			return nil
+		case "":
 			r.take(s, one)
 			return nil
 		}

@@ -16,26 +16,58 @@ const recoverEvery = 2 * time.Second
 // each once more.
 const mostMoves = 8
 
+// undecidedEvery is the same for a suspect of which it could not be told whether
+// to act: its VM is on its way out.
+const undecidedEvery = 5 * time.Second
+
+// notYet is an answer of left: a later look tells.
+const notYet = "not yet"
+
+// hostPatience is how long a host that stays may be out of reach before what
+// may be running on it is left to a person.
+const hostPatience = 5 * time.Minute
+
 // left says why a suspect is left to a person; "" = it may be acted on. A VM
-// that stays is looked at once more: its runner must be down still.
-func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM, one *fleet.Suspect) (string, error) {
+// that stays is looked at once more: its runner must be down still. A cut job
+// of one that is deleted waits until that is seen to be gone: it may run still.
+func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM, one *fleet.Suspect) string {
 	switch {
 	case r.f.Jobs == nil:
-		return "there is no write token", nil
+		return "there is no write token"
 	case !r.f.Recovery.Orphans:
-		return "recover_orphans is off", nil
+		return "recover_orphans is off"
 	}
 	if doubt := one.Doubt(); doubt != "" {
-		return doubt, nil
+		return doubt
 	}
-	if vm.Missing || vm.Instance != s.Subject.Instance && op.Phase.Finished() || !op.Delete.IntentAt.IsZero() {
-		return "", nil
+	switch doomed := !op.Delete.IntentAt.IsZero(); {
+	case doomed && one.Is() != fleet.SuspectOrphan && !absent(op):
+		return notYet
+	case doomed, vm.Missing, vm.Instance != s.Subject.Instance && op.Phase.Finished():
+		return ""
 	}
-	return r.runsAgain(ctx, s, op, one)
+	why, err := r.runsAgain(ctx, s, op, one)
+	switch {
+	case err == nil:
+		return why
+	case r.now().Sub(s.ExitAt) < hostPatience:
+		return notYet
+	default:
+		return "its VM cannot be looked at"
+	}
 }
 
-// runsAgain looks at the host of a VM that stays. Out of reach, or unsure, it
-// is asked again at the next look.
+// absent says whether the operation has seen its old instance gone.
+func absent(op *fleet.Operation) bool {
+	switch op.Phase {
+	case fleet.PhaseCreating, fleet.PhaseVerifying, fleet.PhaseSucceeded:
+		return true
+	default:
+		return op.Phase == fleet.PhaseFailed && !op.Create.Began.IsZero()
+	}
+}
+
+// runsAgain looks at the host of a VM that stays.
 func (r *errand) runsAgain(ctx context.Context, s *watchState, op *fleet.Operation, one *fleet.Suspect) (string, error) {
 	reading, err := r.f.Hosts.Look(ctx, Target{Ref: r.c.Ref(), Instance: s.Subject.Instance, Address: op.OldAddr, HostKeys: op.OldKeys})
 	switch {

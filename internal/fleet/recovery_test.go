@@ -138,6 +138,7 @@ func TestASuspectIsActedOnOnlyWithoutADoubt(t *testing.T) {
 		"the same of a cut job":                     {func(s *Suspect) { s.Unsure, s.TraceEmpty = true, false }, SuspectCut, true},
 		"the 17-minute outage":                      {func(s *Suspect) { s.ExitAt = began.Add(17 * time.Minute) }, SuspectOrphan, true},
 		"assigned long before the stop":             {func(s *Suspect) { s.StopAt = began.Add(30 * time.Second) }, SuspectOrphan, true},
+		"assigned long after the exit":              {func(s *Suspect) { s.ExitAt = began.Add(-12 * time.Second) }, SuspectOrphan, true},
 		"recorded as cut":                           {func(s *Suspect) { s.Recorded = true }, SuspectCut, false},
 	} {
 		s := sure

@@ -73,16 +73,6 @@ func sabotages() []sabotage {
 			"an orphan is any executing job", "internal/fleet/suspect.go",
 			`case s.TraceEmpty && !s.ContainerSeen && !s.Recorded:`, `case true:`, "twice|accounts|cut",
 		},
-		{
-			"a job is retried without being read again", "internal/fleet/recovery.go",
-			"\tcase g.Status != \"canceled\" && g.Status != \"canceling\":\n\t\treturn ends(RecoveryOvertaken",
-			"\tcase g.Status == \"never\":\n\t\treturn ends(RecoveryOvertaken", "twice",
-		},
-		{
-			"a runner that came back has lost its jobs all the same", "internal/engine/orphan_watch.go",
-			"\tcase s.Reopened, !s.OpenedAt.IsZero(), vm.OrderNumber > s.Order:\n\t\treturn true\n\tcase op.Drain.Reopened",
-			"\tcase s.Reopened:\n\t\treturn true\n\tcase op.Drain.Reopened && op.Phase == \"never\"", "twice|cut|accounts",
-		},
 	}
 }
 
