@@ -87,6 +87,9 @@ func draw(seed uint64) plan {
 		for range d.IntN(4) { // the stop comes a few hundred milliseconds after the asking
 			p.Jobs = append(p.Jobs, jobPlan{At: a.At + d.between(0, 400), Script: d.between(200, 3000)})
 		}
+		if d.one(4) { // somebody thinks better of it while it drains
+			p.Acts = append(p.Acts, act{At: a.At + d.between(300, 3000), Do: "cancel", VM: a.VMs[0]})
+		}
 	}
 	for range d.IntN(3) {
 		p.Acts = append(p.Acts, act{At: d.between(0, 5000), Do: "kill sluice", For: d.between(1, 600)})

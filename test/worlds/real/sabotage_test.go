@@ -18,9 +18,9 @@ type sabotage struct {
 
 var sabotages = []sabotage{
 	{
-		"a runner on its way down is taken for stopped", "internal/fleet/evidence.go",
-		`return (u.ActiveState == "inactive" || u.ActiveState == "failed") && u.MainPID == 0`,
-		`return u.ActiveState == "inactive" || u.ActiveState == "failed" || u.ActiveState == "deactivating"`, "proof|cut|nothing left|accounts",
+		"the cap counts from the asking", "internal/engine/draining.go",
+		"d.Deadline = now.Add(w.op.Request.Policy.Cap)",
+		"d.Deadline = w.op.CreatedAt.Add(w.op.Request.Policy.Cap)", "cut|proof",
 	},
 	{
 		"the unit is stopped before its drop-in is in effect", "internal/runnerhost/scripts/stop.sh",
@@ -34,14 +34,14 @@ var sabotages = []sabotage{
 	},
 }
 
-// The judge can find against: each sabotaged server is caught within 60 worlds.
+// The judge can find against: each sabotaged server is caught within 200 worlds.
 func TestASabotagedServerIsCaught(t *testing.T) {
 	if testing.Short() || raceDetector {
 		t.Skip("builds Sluice anew for each sabotage: make sim-real")
 	}
 	for _, s := range sabotages {
 		t.Run(s.name, func(t *testing.T) {
-			sum, err := runMany(context.Background(), 1, 60, sideBySide, 1, build(t, s.overlay(t)))
+			sum, err := runMany(context.Background(), 1, 200, sideBySide, 1, build(t, s.overlay(t)))
 			if err != nil {
 				t.Fatal(err)
 			}

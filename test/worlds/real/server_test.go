@@ -100,15 +100,22 @@ func (s *server) replaced(after time.Duration) {
 
 // restarted ends it politely, and starts another a moment later.
 func (s *server) restarted(after time.Duration) {
-	s.stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.halt()
 	s.w.pause(after)
-	s.start()
+	s.begin()
 }
 
-// stop is SIGTERM. It ends the process soon, whatever it is at, with status 0.
+// stop ends it politely, for good.
 func (s *server) stop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.halt()
+}
+
+// halt is SIGTERM. It ends the process soon, whatever it is at, with status 0.
+func (s *server) halt() {
 	if s.cmd == nil {
 		return
 	}
