@@ -328,6 +328,7 @@ func (r *errand) judge(ctx context.Context, s *watchState, op *fleet.Operation, 
 	}
 	is := one.Is()
 	if is == fleet.SuspectUndecided {
+		s.soon = true
 		return nil
 	}
 	if is != fleet.SuspectGoesOn {
