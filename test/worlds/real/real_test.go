@@ -77,7 +77,7 @@ func TestEveryPromiseIsKeptInRealTime(t *testing.T) {
 	n, first := setting(t, "SLUICE_REAL_WORLDS", 24), setting(t, "SLUICE_SEED", 1)
 	bin := build(t, "")
 	began := time.Now()
-	s, err := runMany(context.Background(), uint64(first), n, sideBySide, 3, bin)
+	s, err := runMany(context.Background(), func(i int) plan { return draw(uint64(first + i)) }, n, 3, bin)
 	if err != nil {
 		t.Fatal(err)
 	}

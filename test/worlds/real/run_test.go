@@ -114,9 +114,9 @@ type sum struct {
 	failed                                            []outcome
 }
 
-// runMany runs the worlds of n seeds, so many side by side as the machine has
-// time for, and stops early once enough have failed.
-func runMany(ctx context.Context, first uint64, n, aside, enough int, bin binaries) (s sum, err error) {
+// runMany runs n worlds, so many side by side as the machine has time for, and
+// stops early once enough have failed.
+func runMany(ctx context.Context, plans func(int) plan, n, enough int, bin binaries) (s sum, err error) {
 	var next, failures, living atomic.Int64
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -124,7 +124,7 @@ func runMany(ctx context.Context, first uint64, n, aside, enough int, bin binari
 	defer stop()
 	busy := &pace{}
 	go busy.measure(measured)
-	for range aside {
+	for range sideBySide {
 		all.Go(func() {
 			for failures.Load() < int64(enough) {
 				busy.admits(&living)
@@ -133,7 +133,7 @@ func runMany(ctx context.Context, first uint64, n, aside, enough int, bin binari
 					living.Add(-1)
 					return
 				}
-				o, failed := run(ctx, draw(first+uint64(i)), bin, busy)
+				o, failed := run(ctx, plans(int(i)), bin, busy)
 				living.Add(-1)
 				mu.Lock()
 				if failed != nil && err == nil {
