@@ -65,7 +65,7 @@ func (e *examination) creatable(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	vm := slices.Min(e.vms)
-	if _, err := e.patient.Machines.Prepare(ctx, vm, ""); err != nil {
+	if _, err := e.patient.Machines.Prepare(ctx, vm, e.spec.Image); err != nil {
 		e.add(failure(createCode(err), "", err))
 	}
 }

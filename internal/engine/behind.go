@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -26,5 +27,32 @@ func (w *work) catchUp(ctx context.Context, refusal error) (bool, error) {
 	}
 	w.fact(fleet.FactWarning, "the host has obeyed order %d, and this journal knows %d at most: taken over, numbers go on from there", obeyed, known)
 	vm.OrderNumber = obeyed
+	if err := w.save(ctx); err != nil {
+		return false, storeError{err}
+	}
 	return true, nil
+}
+
+// giveStop commits a stop order and gives it: once more where the first showed
+// that the journal is behind and may catch up.
+func (w *work) giveStop(ctx context.Context, boot string) (*fleet.HostReading, error) {
+	for {
+		if err := w.order(ctx, fleet.OrderStop, boot); err != nil {
+			return nil, storeError{err}
+		}
+		reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
+		behind, failed := w.catchUp(ctx, err)
+		if failed != nil {
+			return nil, failed
+		}
+		if !behind {
+			return reading, err
+		}
+	}
+}
+
+// isStore says whether an error is of our own store.
+func isStore(err error) bool {
+	_, ok := errors.AsType[storeError](err)
+	return ok
 }

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,5 +52,23 @@ func TestAnOvertakenOrderIsNotGivenAnewUnderTakeOver(t *testing.T) {
 	w.Run(time.Hour)
 	if w.VM("a").Number <= number || w.Op(id).Phase != fleet.PhaseSucceeded || strings.Contains(w.Story(), "the host has obeyed") {
 		t.Error(w.Story())
+	}
+}
+
+// Under --take-over a delete that
+// skips the drain ends its jobs cleanly, also with a journal behind its host.
+func TestASkippedDrainOfAJournalBehindItsHostEndsItsJobsUnderTakeOver(t *testing.T) {
+	for _, behind := range []bool{false, true} {
+		w := enginetest.New("a")
+		w.Job("a", 42, time.Hour)
+		if behind {
+			w.VM("a").Number = 40
+		}
+		id := w.Ask(fleet.KindDelete, "a", func(r *fleet.Request) { r.TakeOver, r.NoDrain = true, true })
+		w.Run(3 * time.Hour)
+		story := w.Story()
+		if op := w.Op(id); op.Phase != fleet.PhaseSucceeded || strings.Contains(story, "could not be stopped") || !strings.Contains(story, "told to end its jobs (SIGTERM)") || !slices.Equal(w.Cut, []int64{42}) {
+			t.Errorf("behind %v: %s %v\n%s", behind, op.Phase, w.Cut, story)
+		}
 	}
 }

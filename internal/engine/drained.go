@@ -146,10 +146,10 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}
 		d.OrderedAt = first(d.OrderedAt, w.now()) // it may take effect, and its answer not be written
-		if err := w.order(ctx, fleet.OrderStop, reading.Subject.BootID); err != nil {
-			return outcome{}, storeError{err}
+		after, err := w.giveStop(ctx, reading.Subject.BootID)
+		if isStore(err) {
+			return outcome{}, err
 		}
-		after, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
 		d.StoppedPastCap = true
 		d.StoppedAt = first(d.StoppedAt, w.now())
 		if err != nil {

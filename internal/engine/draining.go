@@ -109,14 +109,11 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 		w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
 	}
 	fresh := w.op.Order.Verb == ""
-	if err := w.order(ctx, fleet.OrderStop, boot); err != nil {
-		return outcome{}, storeError{err}
+	reading, err := w.giveStop(ctx, boot)
+	if isStore(err) {
+		return outcome{}, err
 	}
-	reading, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order)
 	if err != nil {
-		if behind, failed := w.catchUp(ctx, err); behind || failed != nil {
-			return outcome{}, failed
-		}
 		return w.notStopped(s, d, err, fresh)
 	}
 	w.intakeStopped(d)

@@ -70,12 +70,12 @@ func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 		return nil
 	}
 	w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
-	if err := w.order(ctx, fleet.OrderStop, reading.Subject.BootID); err != nil {
-		return storeError{err}
-	}
-	if _, err := w.f.Hosts.StopIntake(ctx, w.oldTarget(), w.op.Order); err != nil {
+	switch _, err := w.giveStop(ctx, reading.Subject.BootID); {
+	case isStore(err):
+		return err
+	case err != nil:
 		w.fact(fleet.FactWarning, "intake was found open and could not be stopped: %s", text(err))
-	} else {
+	default:
 		w.fact(fleet.FactNote, "intake was found open and is stopped again")
 		w.op.Drain.StoppedAt = first(w.op.Drain.StoppedAt, w.now())
 		w.watchOrphans() // of this stop
