@@ -36,6 +36,14 @@ func (p *program) at(t time.Time) time.Time { return t.In(p.Now().Location()) }
 // date is a moment with its day.
 func (p *program) date(t time.Time) string { return p.at(t).Format(time.DateTime) }
 
+// clock is a moment of today without its day, and any other with it.
+func (p *program) clock(t time.Time) string {
+	if at := p.at(t).Format(time.DateOnly); at != p.Now().Format(time.DateOnly) {
+		return p.date(t)
+	}
+	return p.at(t).Format(clockFormat)
+}
+
 // short drops the zero parts that Go prints: 10m0s is 10m.
 func short(duration string) string {
 	if s, ok := strings.CutSuffix(duration, "m0s"); ok {

@@ -136,7 +136,7 @@ func (p *program) untilThen(op *client.Operation) string {
 	if op.Until == nil || op.Until.Before(p.Now()) {
 		return ""
 	}
-	text := "until " + p.at(*op.Until).Format(clockFormat)
+	text := "until " + p.clock(*op.Until)
 	if then := deref(op.Then); then != "" {
 		text += ", then " + then
 	}

@@ -84,7 +84,7 @@ func (s *story) until(data map[string]any) string {
 	if err != nil || then == "" {
 		return ""
 	}
-	return "until " + s.at(at).Format(clockFormat) + ", then " + then
+	return "until " + s.clock(at) + ", then " + then
 }
 
 // sourceName is what a person calls a source of evidence.

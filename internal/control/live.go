@@ -44,8 +44,11 @@ func (c *Control) changeDrain(ctx context.Context, id string, ch Change) (*fleet
 			}
 		}
 		what := ch.words(&before, op)
-		if what == "" {
+		if what == "" && key.Key == "" {
 			return "", nil, nil
+		}
+		if what == "" { // its repeat must find the key, whatever others change meanwhile
+			what = "a change that changes nothing was asked for"
 		}
 		op.NotBefore = time.Time{} // whatever backs off is looked at under the new rules
 		if op.Phase == fleet.PhaseQueued && ch.By.From != FromWebhook {

@@ -183,3 +183,21 @@ func TestWhatAPersonChangedInTheQueueDoesNotGiveWayToANewerEvent(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+// "A repeat with the same key changes
+// nothing more", also where the first had nothing to change.
+func TestARepeatUnderItsKeyChangesNothingWhereTheFirstHadNothingToChange(t *testing.T) {
+	w := newWorld(t)
+	id := w.midDrain()
+	ch := control.Change{Policy: &control.PolicyPatch{Cap: new(10 * time.Minute)}, By: ada, Key: "k", KeyScope: "ci"}
+	if _, err := w.Change(t.Context(), id, ch); err != nil { // the cap is 10m already
+		t.Fatal(err)
+	}
+	if _, err := w.Change(t.Context(), id, control.Change{Extend: &fleet.Extension{Cap: 2 * time.Hour}, By: ada}); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(11 * time.Minute) // a job runs on inside the extended cap
+	op, err := w.Change(t.Context(), id, ch)
+	if err != nil || op.Request.Policy.Cap != 2*time.Hour {
+		t.Errorf("a repeat took the extension back: cap %s until %s, now %s, %v", op.Request.Policy.Cap, op.Drain.Deadline, w.now, err)
+	}
+}

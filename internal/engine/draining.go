@@ -134,6 +134,7 @@ func (w *work) intakeStopped(by fleet.Decision) {
 		w.fact(fleet.FactNote, "intake is stopped; running jobs have up to %s to end", w.op.Request.Policy.Cap)
 	} else {
 		d.StoppedPastCap, d.Reopened = !now.Before(d.Deadline), true
+		d.ListedAt = time.Time{} // what came while intake was open is in no list yet
 		w.fact(fleet.FactNote, "intake is stopped again")
 	}
 	w.byRow(by)

@@ -56,6 +56,11 @@ func (w *work) lookAtOld(ctx context.Context, l *lastLook) {
 	default:
 	}
 	if l.host == nil {
+		if w.op.Drain.Waiver != nil {
+			var cancel context.CancelFunc
+			ctx, cancel = timeout(ctx, waivedLimit)
+			defer cancel()
+		}
 		l.host, l.hostErr = w.f.glance(ctx, w.oldTarget())
 	}
 }

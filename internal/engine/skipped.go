@@ -2,9 +2,14 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
+
+// waivedLimit bounds a look at a host, and one at GitLab, whose answer cannot
+// stop a delete under a waiver: both fit between a proof and its call.
+const waivedLimit = 2 * time.Second
 
 // recordDoomed records the jobs that a delete under a waiver is about to end,
 // where their runner is not known to be gone: by GitLab's word, or else as last
@@ -26,12 +31,14 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 		return
 	}
 	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
-	r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now())
+	r := w.readBriefly(ctx, w.op.OldSubject())
 	if r.Unknown == "" || len(r.Executing()) > 0 {
 		w.cut(r.Executing(), how)
 		return
 	}
-	w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+	if w.op.Delete.IntentAt.IsZero() { // else it was told before
+		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+	}
 	w.cut(w.op.Drain.Jobs, how)
 }
 
@@ -46,14 +53,30 @@ func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
 	if w.f.GitLab != nil && reading.Subject.SystemID != "" {
 		about := w.op.OldSubject()
 		about.SystemID = reading.Subject.SystemID
-		if r := w.f.GitLab.Read(ctx, about, w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
+		if r := w.readBriefly(ctx, about); r.Unknown == "" || len(r.Executing()) > 0 {
 			jobs = r.Executing()
 		}
 	}
 	if len(jobs) == 0 { // a glance has no containers
-		if seen, err := w.f.look(ctx, w.oldTarget()); err == nil {
-			jobs = containerJobs(seen.Containers)
-		}
+		jobs = w.seenBriefly(ctx)
 	}
 	w.cut(jobs, "the drain was skipped")
+}
+
+// readBriefly and seenBriefly name jobs for the record only: what was waived
+// does not stand still because GitLab or podman hang.
+func (w *work) readBriefly(ctx context.Context, about fleet.Subject) *fleet.GitLabReading {
+	ctx, cancel := timeout(ctx, waivedLimit)
+	defer cancel()
+	return w.f.GitLab.Read(ctx, about, w.now())
+}
+
+func (w *work) seenBriefly(ctx context.Context) []fleet.Job {
+	ctx, cancel := timeout(ctx, waivedLimit)
+	defer cancel()
+	seen, err := w.f.look(ctx, w.oldTarget())
+	if err != nil {
+		return nil
+	}
+	return containerJobs(seen.Containers)
 }

@@ -89,6 +89,9 @@ func (o *Operation) Extend(e Extension, now time.Time) error {
 	if !deadline.After(now) {
 		return tooSoon("%s: %s has passed already", o.ID, moment(deadline))
 	}
+	if deadline.Sub(now) > mostAhead || hard.Sub(now) > mostAhead {
+		return tooFar(o.ID)
+	}
 	d.Deadline, d.HardCap = deadline, later(hard, deadline)
 	p.Cap, p.HardCap = d.afterStop(d.Deadline), d.afterStop(d.HardCap)
 	o.notOverrun(now)
@@ -106,11 +109,22 @@ func (o *Operation) extendCap(e Extension) error {
 	case e.By > 0:
 		limit, hard = p.Cap+e.By, p.HardCap+e.By
 	}
+	if limit > mostAhead || hard > mostAhead || limit < 0 || hard < 0 {
+		return tooFar(o.ID)
+	}
 	if limit <= p.Cap {
 		return tooSoon("%s: its cap is %s already", o.ID, p.Cap)
 	}
 	p.Cap, p.HardCap = limit, max(hard, limit)
 	return nil
+}
+
+// mostAhead is the longest that a cap may be extended to.
+const mostAhead = 366 * 24 * time.Hour
+
+func tooFar(id string) error {
+	return Errorf(CodeInvalid, "%s: its cap would pass more than a year from now", id).
+		WithHint("extend it by less; it can be extended again, or `sluice op set-policy %s --on-overrun wait`", id)
 }
 
 func tooSoon(format string, args ...any) error {
@@ -161,6 +175,7 @@ func (o *Operation) SkipDrain(by string, now time.Time) (changed bool, err error
 			WithHint("`sluice op cancel %s` gives intake back; `sluice op set-policy %s --cap 1s --on-overrun proceed` ends its jobs", o.ID, o.ID)
 	}
 	o.Drain.Verdict, o.Drain.VerdictAt = VerdictSkipped, now
+	o.Drain.StoppedPastCap = false // whatever was stopped before, the skip stops and ends once more
 	o.Drain.Waiver = &Waiver{Verdict: VerdictSkipped, By: by, At: now}
 	o.Ruling = &Ruling{At: now, Reason: "the drain is skipped at the request of " + by}
 	return true, nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -62,7 +63,8 @@ type Actor struct {
 	Why  string `json:"why,omitempty"`
 }
 
-// Words are all that is known of the actor, for the journal.
+// Words are all that is known of the actor, for the journal: one line, without
+// what a terminal would obey, since whoever asks writes the reason.
 func (a Actor) Words() string {
 	text := a.Name
 	if a.From != "" {
@@ -71,7 +73,12 @@ func (a Actor) Words() string {
 	if a.Why != "" {
 		text += ": " + a.Why
 	}
-	return text
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) || r == unicode.ReplacementChar {
+			return ' '
+		}
+		return r
+	}, text)
 }
 
 // Job is one GitLab CI job as evidence names it.
