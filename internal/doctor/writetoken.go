@@ -47,7 +47,7 @@ func (e *examination) writeToken(ctx context.Context) {
 	case policy.CutJobs:
 		e.found(CodeRecoversNothing, "", "drain.retry_cut_jobs is set, and drain.recover_orphans is off")
 	}
-	if e.patient.WriteToken == nil || !e.spec.Recovery.Orphans {
+	if e.patient.WriteToken == nil || !e.spec.Recovery.Orphans && !e.spec.Individual() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, readLimit)

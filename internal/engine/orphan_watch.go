@@ -116,7 +116,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	if err := r.judgeSuspects(ctx, &s, vm, reading, suspects); err != nil {
 		return err
 	}
-	if err := r.recoverAll(ctx, &s); err != nil {
+	if err := r.recoverAll(ctx, &s, vm, reading); err != nil {
 		return err
 	}
 	suspects = s.unsettled(suspects)

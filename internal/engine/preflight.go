@@ -90,6 +90,9 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 		return w.preflightSkipped(ctx, old)
 	case old.Presence == fleet.PresenceOff:
 		w.op.WasDown = true
+		if err := w.recall(ctx); err != nil { // whose jobs, manager and entry are left
+			return outcome{}, err
+		}
 		return move(fleet.EventChecked)
 	case old.Address == "":
 		return w.preflightUnreachable(ctx, fleet.Errorf(fleet.CodeUnavailable, "the provider knows no address of instance %s", old.ID))
@@ -201,7 +204,7 @@ func (w *work) recall(ctx context.Context) error {
 		return storeError{err}
 	}
 	if vm.Instance == w.op.Old.Instance {
-		w.op.Old.SystemID, w.op.Old.Entry, w.op.Old.EntryName = vm.SystemID, vm.Entry, vm.EntryName
+		w.op.Old.SystemID, w.op.Old.Manager, w.op.Old.Entry, w.op.Old.EntryName = vm.SystemID, vm.Manager, vm.Entry, vm.EntryName
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"time"
 
@@ -128,16 +129,53 @@ func (r *errand) take(s *watchState, one fleet.Suspect) {
 
 // recoverAll goes on with what was begun, in this life or an earlier one.
 // Errors: of the store only.
-func (r *errand) recoverAll(ctx context.Context, s *watchState) error {
+func (r *errand) recoverAll(ctx context.Context, s *watchState, vm *fleet.VM, g *fleet.GitLabReading) error {
+	if !s.recovering() {
+		return nil
+	}
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return err
+	}
 	for i := range s.Recoveries {
-		if s.Recoveries[i].Ended() {
+		rec := &s.Recoveries[i]
+		switch {
+		case rec.Ended():
+			continue
+		case rec.Step == fleet.RecoveryFound && s.reopened(op, vm, g, rec.Job):
+			r.closes(rec, fleet.RecoveryMove{Step: fleet.RecoveryEnd, Result: fleet.RecoveryReported, Why: "intake was opened again since"})
 			continue
 		}
-		if err := r.recoverJob(ctx, s, &s.Recoveries[i]); err != nil {
+		if err := r.recoverJob(ctx, s, rec); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// withoutOurs leaves out of the canceled jobs of a pipeline those that Sluice
+// itself has canceled: in this watch, or in another that has not ended.
+func (r *errand) withoutOurs(ctx context.Context, s *watchState, canceled []int64) ([]int64, error) {
+	if len(canceled) == 0 {
+		return nil, nil
+	}
+	watches := []watchState{*s}
+	chores, err := r.Store.UnfinishedChores(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range chores {
+		var other watchState
+		if c.Kind == fleet.ChoreOrphanWatch && c.ID != r.c.ID && json.Unmarshal(c.State, &other) == nil {
+			watches = append(watches, other)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(canceled), func(id int64) bool {
+		return slices.ContainsFunc(watches, func(w watchState) bool {
+			rec := w.recovery(id)
+			return rec != nil && !rec.First.IsZero()
+		})
+	}), nil
 }
 
 // recoverJob reads, decides and acts until there is nothing to do now. Each
@@ -154,6 +192,9 @@ func (r *errand) recoverJob(ctx context.Context, s *watchState, rec *fleet.Recov
 		}
 		if err != nil {
 			return r.keepWaiting(rec)
+		}
+		if reading.Canceled, err = r.withoutOurs(ctx, s, reading.Canceled); err != nil {
+			return err
 		}
 		move := rec.Next(reading, r.now())
 		switch move.Step {
@@ -187,7 +228,10 @@ func (r *errand) send(ctx context.Context, rec *fleet.Recovery) (err error) {
 	case fleet.RecoveryForce:
 		err = r.f.Jobs.Cancel(ctx, rec.Job, true)
 	default:
-		rec.As, err = r.f.Jobs.Retry(ctx, rec.Job)
+		var again int64
+		if again, err = r.f.Jobs.Retry(ctx, rec.Job); err == nil && again != rec.Job.ID {
+			rec.As = again
+		}
 	}
 	rec.Answer(err)
 	if err != nil {

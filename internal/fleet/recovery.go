@@ -41,6 +41,10 @@ const (
 	mostCancels = 3
 	mostForces  = 2
 	mostRetries = 2
+	// replicaLag is how long readings may show a job as it was before an answered
+	// call (facts/gitlab.md); postPause keeps calls without an answer apart.
+	replicaLag = 10 * time.Second
+	postPause  = 5 * time.Second
 	// postLimit is how long a call that was sent may take to have its effect.
 	postLimit = 30 * time.Second
 	// recoveryLimit ends a recovery that GitLab gives no word on.
@@ -106,7 +110,7 @@ func (r *Recovery) Next(g JobReading, now time.Time) RecoveryMove {
 	case r.Step == RecoveryFound:
 		return r.beforeCancel(g)
 	default:
-		return r.afterCancel(g)
+		return r.afterCancel(g, now)
 	}
 }
 
@@ -136,12 +140,14 @@ func pipelineOver(status string) bool {
 // executing at the reading before, and is canceled or canceling now, by us. The
 // cancel of a finished job is answered like any other and changes nothing, and
 // finished jobs can be retried: a deployment would run twice.
-func (r *Recovery) afterCancel(g JobReading) RecoveryMove {
+func (r *Recovery) afterCancel(g JobReading, now time.Time) RecoveryMove {
 	switch {
 	case r.Refused:
 		return ends(RecoveryRefused, "GitLab refuses its cancel to the write token")
 	case g.Status == "running" && r.Step == RecoveryForce:
 		return RecoveryMove{} // a replica lags
+	case g.Status == "running" && now.Sub(r.StepAt) < r.pause():
+		return RecoveryMove{} // it may be on its way, or a replica lags
 	case g.Status == "running" && r.Tries < mostCancels:
 		return RecoveryMove{Step: RecoveryCancel}
 	case g.Status == "running":
@@ -156,10 +162,20 @@ func (r *Recovery) afterCancel(g JobReading) RecoveryMove {
 		return ends(RecoveryReported, "it is being canceled, and whether by Sluice is not known: it is not run again")
 	case g.Status == "canceling" && r.mayForce():
 		return RecoveryMove{Step: RecoveryForce}
+	case !r.Again && g.Status == "canceling":
+		return ends(RecoveryRefused, "it is being canceled, and only a Maintainer can end it, by force; its job is not run again (retry_cut_jobs)")
 	case !r.Again:
 		return ends(RecoveryCanceled, "it was canceled; its job is not run again (retry_cut_jobs)")
 	}
 	return RecoveryMove{Step: RecoveryRetry}
+}
+
+// pause is how long a cancel may take to show.
+func (r *Recovery) pause() time.Duration {
+	if r.Answered {
+		return replicaLag
+	}
+	return postPause
 }
 
 func (r *Recovery) mayForce() bool {
@@ -196,6 +212,8 @@ func (r *Recovery) afterRetry(g JobReading, now time.Time) RecoveryMove {
 		return ends(RecoveryRefused, "it was canceled, and GitLab refuses its retry to the write token: retry it")
 	case now.Sub(r.StepAt) < postLimit:
 		return RecoveryMove{} // the call may be under way
+	case r.othersCanceled(g):
+		return ends(RecoveryOvertaken, "somebody has canceled its pipeline")
 	case r.Tries < mostRetries && (g.Status == "canceled" || g.Status == "canceling"):
 		return RecoveryMove{Step: RecoveryRetry}
 	}
@@ -231,6 +249,8 @@ func (r *Recovery) Answer(err error) {
 	switch {
 	case err == nil:
 		r.Answered = true
+	case CodeOf(err) == CodeRateLimited:
+		r.Tries-- // it was turned away, or not sent at all
 	case refused && r.Step == RecoveryForce:
 		r.NoForce = true
 	case refused:

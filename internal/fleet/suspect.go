@@ -87,6 +87,8 @@ func (s Suspect) Doubt() string {
 		return "GitLab was out of reach between the stop and the end of the runner"
 	case !s.ExitAt.Before(s.Job.StartedAt.Add(deliveryGivenUp)):
 		return "the runner ended so long after the job was assigned that it may have run it and given up delivering the result"
+	case s.Is() == SuspectCut && s.CleanExit && !s.Recorded && !s.ContainerSeen:
+		return "its runner ended by itself and has delivered every result: another one under the same system_id may work on it"
 	case s.Is() == SuspectOrphan && !s.CleanExit:
 		return "the runner was not seen to end by itself, with nothing left behind"
 	case s.Is() == SuspectOrphan && s.Job.StartedAt.Before(s.StopAt.Add(-answerTakes)):
