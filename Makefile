@@ -44,11 +44,11 @@ product: ## whole: the drain's table over its cross product, every crash point (
 
 N ?= 20000
 SEED ?= 1
-sim: ## $$N simulated worlds over the engine's own steps, from seed $$SEED on; prints worlds/s, and of a failure seed and story (2 min)
+sim: ## N=20000 simulated worlds over the engine's own steps, from SEED=1 on; prints worlds/s, and of a failure seed and story (2 min)
 	@SLUICE_WORLDS=$(N) SLUICE_SEED=$(SEED) .ci/go-test sim -count=1 -timeout 6h -run 'Promise|Sabotaged' ./test/worlds
 
 sim-real: N = 200
-sim-real: ## $$N worlds in real time around the real binary, whose processes are killed (3 min)
+sim-real: ## N=200 worlds in real time around the real binary, whose processes are killed; no root (3 min)
 	@SLUICE_REAL_WORLDS=$(N) SLUICE_SEED=$(SEED) .ci/go-test sim-real -count=1 -timeout 30m ./test/worlds/real/...
 
 mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
@@ -94,7 +94,7 @@ ship: dist ## images built and run, unit, pipeline, what Kubernetes reads; Debia
 	@.ci/go-test ship -tags ship -count=1 -timeout 20m ./test/ship
 	@.ci/go-test -C test/ship/kustomize ship-kustomize -count=1 ./...
 
-fuzz: ## every fuzz target for $$FUZZTIME (60s; make test: 3s); what fails is kept under testdata/fuzz (12 min)
+fuzz: ## every fuzz target for FUZZTIME=60s (make test: 3s); what fails is kept under testdata/fuzz (12 min)
 	@.ci/fuzz
 
 e2e: ## real hosts: systemd, OpenSSH, rootless podman in nspawn machines; root (10 min, 5 more the first time)

@@ -17,6 +17,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/api"
 )
 
+//go:generate go test -run TestTheReferencePageIsInStep -update .
+
 var update = flag.Bool("update", false, "write the generated page anew")
 
 const page = "../../docs/reference/api.md"

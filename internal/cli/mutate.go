@@ -12,8 +12,12 @@ const (
 Credentials:
   gitlab.token (scope read_api)  to see jobs and prove that the VM is idle
   fleet.runner.token (glrt-…)    to remove the old manager and prove the token
+                                 (registration: fleet)
   One of them is enough: without gitlab.token host evidence alone decides, and a
   line says what cannot be seen; with neither the command is refused.
+  gitlab.write_token (scope api) optional: to run jobs again that were lost in the
+                                 instant of the stop and, with registration:
+                                 individual, to remove the old VM's entry
   fleet.host.key                 to stop intake over SSH
 `
 	needsServer = `

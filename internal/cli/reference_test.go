@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
+//go:generate go test -run TestTheReferencePageIsInStep -update .
+
 var update = flag.Bool("update", false, "write the generated page anew")
 
 const page = "../../docs/reference/cli.md"

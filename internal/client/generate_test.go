@@ -15,6 +15,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/api"
 )
 
+//go:generate go test -run TestTheClientAndTheDocumentsAreInStepWithTheRoutes -update .
+
 var update = flag.Bool("update", false, "generate the client and the documents anew")
 
 const (

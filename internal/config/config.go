@@ -31,7 +31,7 @@ type GitLab struct {
 	URL   string  `json:"url,omitempty" default:"https://gitlab.com" format:"uri" doc:"Base URL of the instance, without /api/v4. Environment: SLUICE_GITLAB_URL."`
 	Token *Secret `json:"token,omitempty" doc:"A token with scope read_api that sees every project the runner serves. Without it host evidence alone decides, and jobs are not named."`
 	// WriteToken may be nil: then nothing is ever canceled, retried or removed with a user's right.
-	WriteToken *Secret `json:"write_token,omitempty" doc:"A token with scope api whose user is a Maintainer (Developer does, with less) in every project the runner serves. It is used to cancel and retry jobs that were lost (drain.recover_orphans) and, under registration individual, to remove the entries of deleted VMs (whose user must be allowed that), for nothing else. Without it both are reported."`
+	WriteToken *Secret `json:"write_token,omitempty" doc:"A token with scope api whose user is a Maintainer (Developer does, with less) in every project the runner serves. It is used to cancel and retry jobs that were lost (drain.recover_orphans) and, under registration individual, to remove the entries of deleted VMs (its user must be allowed that; where no fleet recovers jobs, scope manage_runner is enough), for nothing else. Without it lost jobs are reported, and entries stay."`
 }
 
 // Fleet is one fleet: VMs behind one runner entry.

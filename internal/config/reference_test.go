@@ -12,6 +12,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
+//go:generate go test -run TestTheReferencePageIsInStep -update .
+
 var update = flag.Bool("update", false, "write the generated pages anew")
 
 const page = "../../docs/reference/config.md"

@@ -28,7 +28,7 @@ var entryKinds = []Kind{
 	},
 	{
 		CodeEntriesRemain, "token", SeverityWarning, "registration is individual, and there is no gitlab.write_token",
-		"the runner entries of deleted VMs stay in GitLab", "set gitlab.write_token to one with scope manage_runner of a user who may delete the entries, or set registration: none",
+		"the runner entries of deleted VMs stay in GitLab", "set gitlab.write_token to one with scope api (manage_runner, with drain.recover_orphans: false) of a user who may delete the entries, or set registration: none",
 	},
 }
 

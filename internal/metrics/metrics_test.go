@@ -155,8 +155,11 @@ func TestOverrunsAndOutcomesAreCountedOnce(t *testing.T) {
 	if got := testutil.ToFloat64(m.jobsCut.WithLabelValues("gcp")); got != 2 {
 		t.Errorf("%v cut jobs, want 2", got)
 	}
-	if got := testutil.ToFloat64(m.jobsOrphaned.WithLabelValues("gcp")); got != 1 {
+	if got := testutil.ToFloat64(m.jobsOrphaned.WithLabelValues("gcp", "reported")); got != 1 {
 		t.Errorf("%v orphans, want 1", got)
+	}
+	if got := testutil.ToFloat64(m.jobsRetried.WithLabelValues("gcp", "orphan")); got != 1 {
+		t.Errorf("%v retried, want 1", got)
 	}
 }
 

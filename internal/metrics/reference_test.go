@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+//go:generate go test -run TestTheReferencePageIsInStep -update .
+
 var update = flag.Bool("update", false, "write the generated page anew")
 
 const page = "../../docs/reference/metrics.md"

@@ -34,12 +34,7 @@ func commitTo(path, times string) {
 // A power cut must not forget a deleted VM: each commit is on the disk when
 // its call returns. The kernel is asked, not SQLite.
 func TestEveryCommitIsSyncedToTheDisk(t *testing.T) {
-	if _, err := exec.LookPath("strace"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal("strace is missing")
-		}
-		t.Skip("needs strace")
-	}
+	straced(t)
 	const n = 20
 	none, some := syncs(t, 0), syncs(t, n)
 	if got := some - none; got < n {

@@ -65,7 +65,7 @@ func (w *World) register(m *machine) {
 	w.gitlab.entries = append(w.gitlab.entries, m.entry)
 }
 
-// ids are how the host's config.toml names the entries that it serves.
+// entryID is the entry that the host's config.toml names; 0 = a shared one.
 func (m *machine) entryID() int64 {
 	if m.entry == nil {
 		return 0

@@ -2,6 +2,7 @@ package worlds
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,7 +73,7 @@ func (w *World) cancelJob(j *job, by string, force bool) {
 	if j.on == nil || !j.shown(w.now) {
 		return // of a finished job it changes nothing
 	}
-	lives := contains(j.on.jobs, j)
+	lives := slices.Contains(j.on.jobs, j)
 	switch {
 	case force && j.after.canceling == 0, !force && j.after.canceling != 0:
 		return
@@ -93,19 +94,10 @@ func (w *World) cancelJob(j *job, by string, force bool) {
 	}
 }
 
-func contains(list []*job, one *job) bool {
-	for _, j := range list {
-		if j == one {
-			return true
-		}
-	}
-	return false
-}
-
 // obeysCancel is the runner's end of a job that was canceled.
 func (w *World) obeysCancel(j *job) {
 	m := j.on
-	if m == nil || !contains(m.jobs, j) {
+	if m == nil || !slices.Contains(m.jobs, j) {
 		return
 	}
 	j.cutBy = "a person's cancel"
