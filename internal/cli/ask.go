@@ -22,8 +22,7 @@ const linger = 20 * time.Second
 type request struct {
 	kind      client.AskBodyKind
 	image     string
-	cap       time.Duration
-	onOverrun string
+	policy    policyFlags
 	parallel  int
 	why       string
 	noDrain   bool
@@ -60,29 +59,13 @@ func (r *request) imageFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&r.image, "image", "", "the `IMAGE` of the new VM, in the provider's words (else the fleet's own)")
 }
 
-func (r *request) drainFlags(cmd *cobra.Command) {
-	cmd.Flags().DurationVar(&r.cap, "cap", 0, "how long jobs may go on after intake was stopped (else the fleet's)")
-	cmd.Flags().StringVar(&r.onOverrun, "on-overrun", "", "when the cap passes with a job running: `POLICY` is proceed, wait or abort (else the fleet's)")
-	_ = cmd.RegisterFlagCompletionFunc("on-overrun", cobra.FixedCompletions([]string{"proceed", "wait", "abort"}, cobra.ShellCompDirectiveNoFileComp)) // fails for a flag that is not there
-}
-
-func (r *request) body(vms []string) (client.AskBody, error) {
+func (r *request) body(cmd *cobra.Command, vms []string) (client.AskBody, error) {
 	body := client.AskBody{Kind: r.kind, Vms: vms}
-	if r.cap < 0 {
-		return body, usage(fleet.Errorf(fleet.CodeInvalid, "--cap %s is negative", r.cap))
+	patch, err := r.policy.patch(cmd)
+	if err != nil {
+		return body, err
 	}
-	if r.cap > 0 || r.onOverrun != "" {
-		patch := &client.PolicyPatch{}
-		if r.cap > 0 {
-			patch.Cap = new(r.cap.String())
-		}
-		if r.onOverrun != "" {
-			word := client.PolicyPatchOnOverrun(r.onOverrun)
-			if !word.Valid() {
-				return body, usage(fleet.Errorf(fleet.CodeInvalid, "--on-overrun %q is not known", r.onOverrun).WithHint("use proceed, wait or abort"))
-			}
-			patch.OnOverrun = &word
-		}
+	if *patch != (client.PolicyPatch{}) {
 		body.Policy = patch
 	}
 	set(&body.Image, r.image)
@@ -109,7 +92,7 @@ func (p *program) ask(cmd *cobra.Command, args []string, r *request) error {
 	if err != nil {
 		return err
 	}
-	body, err := r.body(vms)
+	body, err := r.body(cmd, vms)
 	if err != nil {
 		return err
 	}

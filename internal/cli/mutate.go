@@ -44,7 +44,7 @@ after another, as max_unavailable allows.
 	}
 	r.flags(cmd)
 	r.imageFlag(cmd)
-	r.drainFlags(cmd)
+	r.policy.flags(cmd)
 	return cmd
 }
 
@@ -60,7 +60,7 @@ cap). The VM stays drained, over reboots too, until undrain, recreate or create.
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
-	r.drainFlags(cmd)
+	r.policy.flags(cmd)
 	return cmd
 }
 
@@ -93,7 +93,7 @@ With --no-drain neither token is needed.
 		RunE: func(cmd *cobra.Command, args []string) error { return p.ask(cmd, args, r) },
 	}
 	r.flags(cmd)
-	r.drainFlags(cmd)
+	r.policy.flags(cmd)
 	cmd.Flags().BoolVar(&r.noDrain, "no-drain", false, "do not wait for jobs: what runs is cut")
 	return cmd
 }
@@ -117,7 +117,7 @@ Credentials:
 	}
 	r.flags(cmd)
 	r.imageFlag(cmd)
-	r.drainFlags(cmd)
+	r.policy.flags(cmd)
 	cmd.Flags().BoolVar(&r.recreate, "recreate", false, "replace the VM if it exists")
 	return cmd
 }

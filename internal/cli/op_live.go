@@ -146,6 +146,10 @@ stopped: a cap that has passed by that acts at once.
 			if err != nil {
 				return err
 			}
+			if *patch == (client.PolicyPatch{}) {
+				return usage(fleet.Errorf(fleet.CodeInvalid, "nothing to change is named").
+					WithHint("say --cap, --on-overrun, --hard-cap, --unreachable, --reach-deadline or --on-unproven"))
+			}
 			body := client.ChangeBody{Policy: patch}
 			set(&body.Why, why)
 			return p.changeDrain(cmd, args, stay, func(s *session) (*client.Operation, error) {

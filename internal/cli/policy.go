@@ -12,7 +12,8 @@ import (
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
 
-// policyFlags are the flags that name every part of a drain policy.
+// policyFlags are the flags that name every part of a drain policy; what none
+// names stays as it is.
 type policyFlags struct {
 	cap, hardCap, reach              time.Duration
 	onOverrun, unreachable, unproven string
@@ -44,7 +45,7 @@ func (o *policyFlags) patch(cmd *cobra.Command) (*client.PolicyPatch, error) {
 		known       []string
 	}{{"on-overrun", o.onOverrun, overrunWords}, {"unreachable", o.unreachable, unreachableWords}, {"on-unproven", o.unproven, unprovenWords}} {
 		if cmd.Flags().Changed(word.flag) && !slices.Contains(word.known, word.value) {
-			return nil, usage(fleet.Errorf(fleet.CodeInvalid, "--%s %q is not known", word.flag, word.value).WithHint("use %s", strings.Join(word.known, " or ")))
+			return nil, usage(fleet.Errorf(fleet.CodeInvalid, "--%s %q is not known", word.flag, word.value).WithHint("use %s", choice(word.known)))
 		}
 	}
 	patch := &client.PolicyPatch{}
@@ -64,11 +65,13 @@ func (o *policyFlags) patch(cmd *cobra.Command) (*client.PolicyPatch, error) {
 	set(&patch.OnOverrun, client.PolicyPatchOnOverrun(o.onOverrun))
 	set(&patch.Unreachable, client.PolicyPatchUnreachable(o.unreachable))
 	set(&patch.OnUnproven, client.PolicyPatchOnUnproven(o.unproven))
-	if *patch == (client.PolicyPatch{}) {
-		return nil, usage(fleet.Errorf(fleet.CodeInvalid, "nothing to change is named").
-			WithHint("say --cap, --on-overrun, --hard-cap, --unreachable, --reach-deadline or --on-unproven"))
-	}
 	return patch, nil
+}
+
+// choice is "a, b or c".
+func choice(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // policyText is a policy in a line.

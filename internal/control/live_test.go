@@ -183,6 +183,7 @@ func TestWhatAPersonChangedInTheQueueDoesNotGiveWayToANewerEvent(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
 // "A repeat with the same key changes
 // nothing more", also where the first had nothing to change.
 func TestARepeatUnderItsKeyChangesNothingWhereTheFirstHadNothingToChange(t *testing.T) {
