@@ -63,7 +63,7 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) (seen bool, er
 		return false, nil
 	}
 	d.UnreachableSince = time.Time{}
-	if w.stray && w.op.Old.SystemID == "" { // it had no preflight
+	if w.op.Old.SystemID == "" { // preflight could not look at it: a stray has none, and a VM may have been off
 		w.op.Old.SystemID = s.Host.Subject.SystemID
 		s.Expected = w.op.OldSubject()
 	}
