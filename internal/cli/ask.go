@@ -20,20 +20,20 @@ const linger = 20 * time.Second
 
 // request is what a mutating command asks for.
 type request struct {
-	kind      client.AskBodyKind
-	image     string
-	policy    policyFlags
-	parallel  int
-	why       string
-	noDrain   bool
-	recreate  bool
-	takeOver  bool
-	dryRun    bool
-	yes       bool
-	detach    bool
-	wait      bool
-	leave     bool
-	linger    time.Duration
+	kind     client.AskBodyKind
+	image    string
+	policy   policyFlags
+	parallel int
+	why      string
+	noDrain  bool
+	recreate bool
+	takeOver bool
+	dryRun   bool
+	yes      bool
+	detach   bool
+	wait     bool
+	leave    bool
+	linger   time.Duration
 }
 
 // flags adds the flags of all mutating commands.

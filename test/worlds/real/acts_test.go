@@ -147,12 +147,17 @@ func (w *world) hurts(h *simhost.Host, how func()) {
 	w.hurt[h.SystemID()] = append(w.hurt[h.SystemID()], span{from, time.Now()})
 }
 
-// outOfReach lets a fault of the way to a host last, and notes when it ended.
+// outOfReach lets a fault of the way to a host last, and notes its beginning and
+// its end.
 func (w *world) outOfReach(a act) {
+	note := func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.away[w.vm(a.VM)] = append(w.away[w.vm(a.VM)], time.Now())
+	}
+	note()
 	w.pause(a.For)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.away[w.vm(a.VM)] = append(w.away[w.vm(a.VM)], time.Now())
+	note()
 }
 
 // cancel cancels what runs on a VM, if somebody is there to hear it.

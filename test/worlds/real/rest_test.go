@@ -95,7 +95,7 @@ func (w *world) jobsMove() string {
 		switch {
 		case j.Verdict == simgitlab.VerdictPending && serving:
 			return fmt.Sprintf("job %d waits, and somebody could take it", j.ID)
-		case j.Verdict == simgitlab.VerdictRunning && on[j.SystemID] && !w.hurtAfter(j):
+		case j.Verdict == simgitlab.VerdictRunning && on[j.SystemID] && !w.hurtAfter(j) && (j.Heard || !w.hurtBefore(j)):
 			return fmt.Sprintf("job %d runs", j.ID)
 		}
 	}
