@@ -60,11 +60,7 @@ func (w *work) lookAtHost(ctx context.Context, s *fleet.Snapshot) (seen bool, er
 		return false, nil
 	}
 	d.UnreachableSince = time.Time{}
-<<<<<<< HEAD
-	if w.op.Old.SystemID == "" { // no preflight has looked, or it found the VM off
-=======
 	if w.op.Old.SystemID == "" { // preflight could not look at it: a stray has none, and a VM may have been off
->>>>>>> tierb
 		w.op.Old.SystemID = s.Host.Subject.SystemID
 	}
 	w.askEntry(ctx)
