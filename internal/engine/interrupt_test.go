@@ -18,6 +18,12 @@ type holding struct {
 	engine.Hosts
 	world        *enginetest.World
 	waits, looks atomic.Int32
+	glances      atomic.Int32
+}
+
+func (h *holding) Glance(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {
+	h.glances.Add(1)
+	return h.Hosts.Glance(ctx, t)
 }
 
 func (h *holding) Look(ctx context.Context, t engine.Target) (*fleet.HostReading, error) {

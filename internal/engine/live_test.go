@@ -306,13 +306,13 @@ func TestAChangeIsSeenAtOnceThoughTheDrainWaitsOnItsHost(t *testing.T) {
 			w := enginetest.New("a")
 			id := w.Ask(fleet.KindRecreate, "a")
 			e, hosts, done := held(t, w, id)
-			began, before := time.Now(), hosts.looks.Load()+int32(w.Calls["glance"])
+			began, before := time.Now(), hosts.looks.Load()+hosts.glances.Load()
 			if err := c.change(t, w, id); err != nil {
 				t.Fatal(name, err)
 			}
 			e.Interrupt(id)
 			synctest.Wait()
-			if after := hosts.looks.Load() + int32(w.Calls["glance"]); after == before || !time.Now().Equal(began) {
+			if after := hosts.looks.Load() + hosts.glances.Load(); after == before || !time.Now().Equal(began) {
 				t.Errorf("%s: %d looks, %d before, after %s", name, after, before, time.Since(began))
 			}
 			<-done
