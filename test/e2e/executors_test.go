@@ -41,10 +41,7 @@ func TestAJobOfTheShellExecutorSurvivesADrainWhateverTheUnitsKillMode(t *testing
 	one.await("deactivating")
 	s.mustMention(s.awaitSaid(20*time.Second, "the runner process still runs", "op", "show", op), strconv.FormatInt(job, 10))
 	s.mustEndWith(s.follow(op, exitDone), "drained")
-	j := s.mustHaveSucceeded(job)
-	if deleted := s.deletion(one.ID); deleted.At.Before(j.FinishedAt) {
-		t.Errorf("deleted at %s, before its job's result was in at %s", deleted.At, j.FinishedAt)
-	}
+	s.mustHaveOutlived(one, job)
 	s.mustBeNew(one, "v2")
 }
 

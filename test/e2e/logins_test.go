@@ -44,10 +44,7 @@ func TestALoginsHabitsHideNothingOfItsHost(t *testing.T) {
 	}
 	for name, h := range hosts {
 		s.mustEndWith(s.follow(ops[name], exitDone), "drained")
-		j := s.mustHaveSucceeded(jobs[name])
-		if deleted := s.deletion(h.ID); deleted.At.Before(j.FinishedAt) {
-			t.Errorf("%s was deleted at %s, before its job's result was in at %s", name, deleted.At, j.FinishedAt)
-		}
+		s.mustHaveOutlived(h, jobs[name])
 		s.mustBeNew(h, "v2")
 	}
 }
@@ -60,8 +57,8 @@ func (s *scene) germanIsSpoken(h *host) {
 	if said := h.run("ls /nowhere 2>&1 || :"); said != "ls: Zugriff auf '/nowhere' nicht möglich: Datei oder Verzeichnis nicht gefunden" {
 		s.t.Fatalf("the host says %q", said)
 	}
-	h.root(`cp -p /etc/sudoers.d/sluice /root/sluice; sed -i 's/, SLUICE_UNIT//' /etc/sudoers.d/sluice`)
+	h.root(`cp -p /etc/sudoers.d/sluice /run/sluice.sudoers; sed -i 's/, SLUICE_UNIT//' /etc/sudoers.d/sluice`)
 	said := s.sluice(exitRefused, "drain", "lab/"+h.Name, "--yes")
 	s.mustMention(said, "sudo refuses systemctl daemon-reload", "to fedora")
-	h.root(`cp -p /root/sluice /etc/sudoers.d/sluice`)
+	h.root(`cp -p /run/sluice.sudoers /etc/sudoers.d/sluice`)
 }

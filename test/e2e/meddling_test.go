@@ -108,10 +108,7 @@ func TestASystemdThatReexecutesAgainAndAgainIsNotTakenForAStoppedRunner(t *testi
 		t.Errorf("systemd re-executed itself %d times, want some", times)
 	}
 	s.mustEndWith(s.follow(op, exitDone), "drained")
-	j := s.mustHaveSucceeded(job)
-	if deleted := s.deletion(one.ID); deleted.At.Before(j.FinishedAt) {
-		t.Errorf("deleted at %s, before its job's result was in at %s", deleted.At, j.FinishedAt)
-	}
+	s.mustHaveOutlived(one, job)
 	s.mustBeNew(one, "v2")
 }
 

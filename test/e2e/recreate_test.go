@@ -21,11 +21,7 @@ func TestRecreateLetsTheJobFinishWhileTheOtherVMServes(t *testing.T) {
 	served := s.serveWhile(two, recreate)
 	recreate.wait(3*time.Minute, exitDone)
 
-	j := s.mustHaveSucceeded(id)
-	deleted := s.deletion(one.ID)
-	if deleted.At.Before(j.FinishedAt) {
-		t.Errorf("deleted at %s, before its job's result was in at %s", deleted.At, j.FinishedAt)
-	}
+	s.mustHaveOutlived(one, id)
 	s.measure(one)
 	if served < 3 {
 		t.Errorf("the other VM ran %d jobs throughout, want some", served)

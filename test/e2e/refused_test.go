@@ -43,14 +43,15 @@ var spoils = map[string]spoiled{
 		told:  []string{"2 gitlab-runner processes"},
 	},
 	"a second runner runs outside of any unit": {
-		spoil: secondConfig + `setsid --fork runuser -u fedora -- /usr/local/bin/gitlab-runner run --config /etc/other-runner/config.toml </dev/null >/dev/null 2>&1
-			until pgrep -f '[o]ther-runner/config' >/dev/null; do sleep 0.1; done`,
-		mend: `pkill -f '[o]ther-runner/config'`,
+		spoil: secondConfig + `setsid --fork sh -c 'echo $$ >/run/other.pid
+				exec setpriv --reuid=fedora --regid=fedora --init-groups /usr/local/bin/gitlab-runner run --config /etc/other-runner/config.toml' </dev/null >/dev/null 2>&1
+			until tr '\0' ' ' 2>/dev/null </proc/$(cat /run/other.pid)/cmdline | grep -q ^/usr/local/bin/gitlab-runner; do sleep 0.1; done`,
+		mend: `kill $(cat /run/other.pid)`,
 		told: []string{"2 gitlab-runner processes"},
 	},
 	"one sudo command is refused": {
-		spoil: `cp -p /etc/sudoers.d/sluice /root/sluice; sed -i 's/systemctl stop --no-block/systemctl stop --block/' /etc/sudoers.d/sluice`,
-		mend:  `cp -p /root/sluice /etc/sudoers.d/sluice`,
+		spoil: `cp -p /etc/sudoers.d/sluice /run/sluice.sudoers; sed -i 's/systemctl stop --no-block/systemctl stop --block/' /etc/sudoers.d/sluice`,
+		mend:  `cp -p /run/sluice.sudoers /etc/sudoers.d/sluice`,
 		told:  []string{"sudo refuses systemctl stop --no-block gitlab-runner.service to fedora", "deploy/sudoers/sluice"},
 	},
 }

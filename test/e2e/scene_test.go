@@ -230,6 +230,16 @@ func (s *scene) mustHaveSucceeded(id int64) simgitlab.JobRecord {
 	return j
 }
 
+// mustHaveOutlived fails unless the job ended by itself, and the host was deleted only
+// after that.
+func (s *scene) mustHaveOutlived(h *host, job int64) {
+	s.t.Helper()
+	j := s.mustHaveSucceeded(job)
+	if deleted := s.deletion(h.ID); deleted.At.Before(j.FinishedAt) {
+		s.t.Errorf("%s was deleted at %s, before its job's result was in at %s", h.Name, deleted.At, j.FinishedAt)
+	}
+}
+
 // longJob is a job with an after_script, as every job of these scenarios.
 func longJob(d time.Duration) simgitlab.JobSpec {
 	return simgitlab.JobSpec{Duration: d, AfterDuration: time.Second}
