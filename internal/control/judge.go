@@ -130,7 +130,8 @@ func fromWebhooksOnly(op fleet.Operation) bool {
 // for from now on. The stop that was given is the successor's to watch for
 // orphans; a new drain has a stop, and a cap, of its own besides.
 func inherit(to *fleet.Operation, from fleet.Operation) {
-	to.Old, to.OldAddr, to.OldKeys, to.Order, to.WasDown = from.Old, from.OldAddr, from.OldKeys, from.Order, from.WasDown
+	to.Old, to.OldAddr, to.OldKeys, to.Order = from.Old, from.OldAddr, from.OldKeys, from.Order
+	to.WasDown, to.SeenRun = from.WasDown, from.SeenRun
 	to.Drain = fleet.DrainState{
 		JobsSeen: from.Drain.JobsSeen, OrderedAt: from.Drain.OrderedAt,
 		GitLabUnsure: from.Drain.GitLabUnsure, Reopened: from.Drain.Reopened,

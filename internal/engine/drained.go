@@ -59,18 +59,41 @@ func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision)
 	w.fact(fleet.FactWarning, "going on without a proof: %s", d.Reason)
 	w.byRow(d)
 	if d.Verdict == fleet.VerdictOverrun {
-		jobs := stillSeen(w.op.Drain.Jobs, s.Host)
-		if w.f.GitLab != nil && w.op.Old.SystemID != "" {
-			if r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now()); r.Unknown == "" || len(r.Executing()) > 0 {
-				jobs = r.Executing()
-			}
-		}
-		if len(jobs) == 0 && s.Host != nil {
-			jobs = containerJobs(s.Host.Containers)
-		}
-		w.cut(jobs, "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
+		w.cut(w.doomed(ctx, s.Host), "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
 	}
 	return again()
+}
+
+// doomed are the jobs that run still: by GitLab's word, and where that is not
+// whole by what was last heard and what containers there are, too.
+func (w *work) doomed(ctx context.Context, host *fleet.HostReading) []fleet.Job {
+	var jobs []fleet.Job
+	whole := false
+	if w.f.GitLab != nil && w.op.Old.SystemID != "" {
+		r := w.f.GitLab.Read(ctx, w.op.OldSubject(), w.now())
+		jobs, whole = r.Executing(), r.Unknown == ""
+	}
+	switch {
+	case whole && len(jobs) > 0:
+		return jobs
+	case !whole && len(jobs) == 0:
+		jobs = stillSeen(w.op.Drain.Jobs, host)
+	}
+	if host != nil {
+		jobs = merge(jobs, containerJobs(host.Containers))
+	}
+	return jobs
+}
+
+// merge adds the jobs of more that list does not have.
+func merge(list, more []fleet.Job) []fleet.Job {
+	merged := slices.Clone(list)
+	for _, job := range more {
+		if !slices.ContainsFunc(merged, func(other fleet.Job) bool { return other.ID == job.ID }) {
+			merged = append(merged, job)
+		}
+	}
+	return merged
 }
 
 // stillSeen leaves out jobs, last heard of a while ago, that have no container

@@ -108,6 +108,9 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 		// the stop was lost.
 		w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
 	}
+	if err := w.inspectLate(ctx); err != nil {
+		return w.notStopped(s, d, err, true)
+	}
 	fresh := w.op.Order.Verb == ""
 	reading, err := w.giveStop(ctx, boot)
 	if isStore(err) {
@@ -122,6 +125,19 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 	}
 	w.op.Old.BootID = reading.Subject.BootID
 	return again()
+}
+
+// inspectLate judges, before its first stop, a host that preflight could not
+// look at: a second VM, one that was off, or that the provider had overlooked.
+func (w *work) inspectLate(ctx context.Context) error {
+	if w.op.Old.BootID != "" || w.op.Order.Verb != "" {
+		return nil
+	}
+	facts, err := w.f.inspect(ctx, w.oldTarget())
+	if err != nil {
+		return err
+	}
+	return fleet.RefuseHost(w.op.Ref(), w.f.Host, facts)
 }
 
 // intakeStopped records the stop, and starts the cap's clock at the first.

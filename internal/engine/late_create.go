@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -42,9 +43,12 @@ func watchLateCreates(ctx context.Context, r *errand) error {
 	if err := r.load(&s); err != nil {
 		return err
 	}
-	found, err := r.takeLate(ctx)
+	looked, found, err := r.takeLate(ctx)
 	if err != nil {
 		return err
+	}
+	if !looked && s.Looks == len(lateLooks)-1 {
+		return r.keep(&s, r.now().Add(lateLooks[0])) // the last look must be one
 	}
 	s.Found += found
 	if s.Looks++; s.Looks >= len(lateLooks) {
@@ -58,20 +62,20 @@ func watchLateCreates(ctx context.Context, r *errand) error {
 }
 
 // takeLate gives each late instance to a chore of its own, in the row of the
-// operation that made it.
-func (r *errand) takeLate(ctx context.Context) (found int, err error) {
+// operation that made it. Nothing is looked at while an operation works on the VM.
+func (r *errand) takeLate(ctx context.Context) (looked bool, found int, err error) {
 	op, err := r.Store.Operation(ctx, r.c.Operation)
 	if err != nil {
-		return 0, err
+		return false, 0, err
 	}
 	w := r.work(r.f, op, r.attempt(r.now()))
 	list, err := w.describe(ctx)
 	if err != nil {
-		return 0, err
+		return false, 0, err
 	}
 	free, kept, err := r.mayTake(ctx)
 	if err != nil || !free {
-		return 0, err
+		return false, 0, err
 	}
 	known := len(op.Strays)
 	for _, m := range list {
@@ -79,23 +83,24 @@ func (r *errand) takeLate(ctx context.Context) (found int, err error) {
 			continue
 		}
 		if err := w.takeStray(m); err != nil {
-			return 0, err
+			return false, 0, err
 		}
 	}
 	if found = len(op.Strays) - known; found == 0 {
-		return 0, nil
+		return true, 0, nil
 	}
 	if err := w.save(ctx); err != nil {
-		return 0, fmt.Errorf("strays of %s: %w", op.ID, err)
+		return false, 0, fmt.Errorf("strays of %s: %w", op.ID, err)
 	}
-	return found, nil
+	return true, found, nil
 }
 
 // mayTake says whether no operation works on the VM, which might have adopted
-// what came late, and which instance is the VM's own by now.
+// what came late, and which instance is the VM's own by now. One in the queue,
+// where it may stand for hours, has not looked for any yet.
 func (r *errand) mayTake(ctx context.Context) (free bool, kept string, err error) {
-	busy, err := r.busyVMs(ctx)
-	if err != nil || busy[r.c.Ref()] {
+	ops, err := r.Store.Unfinished(ctx)
+	if err != nil || slices.ContainsFunc(ops, func(o fleet.Operation) bool { return o.Ref() == r.c.Ref() && o.Phase != fleet.PhaseQueued }) {
 		return false, "", err
 	}
 	vm, err := r.Store.VM(ctx, r.c.Ref())

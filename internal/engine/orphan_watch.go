@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strconv"
 	"time"
@@ -43,6 +44,7 @@ type watchState struct {
 	Reopened  bool          `json:"reopened,omitempty"`   // it was found running again after the stop
 	Order     int64         `json:"order,omitempty"`      // the last that the host was given: a later one found it running again
 	Recorded  []int64       `json:"recorded,omitempty"`   // as cut, by the operation
+	Stray     bool          `json:"stray,omitempty"`      // of a second VM: neither the VM's row nor its operation is about it
 
 	Recoveries []fleet.Recovery `json:"recoveries,omitempty"`
 
@@ -70,7 +72,7 @@ func (w *work) watchOrphans() {
 	state.OpenedAt = w.op.Restore.StartedAt
 	state.NoExit = d.ExitSeenAt.IsZero() && (answered.IsZero() || w.op.Restore.OpenAt.IsZero())
 	state.EndedWell = w.endedWell()
-	state.Reopened, state.Order = d.Reopened, w.op.Order.Number
+	state.Reopened, state.Order, state.Stray = d.Reopened, w.op.Order.Number, w.stray
 	for _, job := range w.op.CutJobs {
 		state.Known, state.Recorded = append(state.Known, job.ID), append(state.Recorded, job.ID)
 	}
@@ -145,7 +147,10 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 	if err != nil {
 		return err
 	}
-	fate := s.fate(op, vm)
+	fate, err := r.fate(ctx, s, op, vm)
+	if err != nil {
+		return err
+	}
 	for _, job := range suspects {
 		if s.young(g, job) {
 			continue // a later look tells
@@ -288,12 +293,36 @@ func (s *watchState) young(g *fleet.GitLabReading, job fleet.Job) bool {
 }
 
 // fate says what has become of the watched incarnation.
+func (r *errand) fate(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM) (fleet.RunnerFate, error) {
+	if s.Stray {
+		there, err := r.strayIsThere(ctx, s.Subject.Instance)
+		if there {
+			return fleet.RunnerInWork, err
+		}
+		return fleet.RunnerGone, err
+	}
+	return s.fate(op, vm), nil
+}
+
+// strayIsThere says whether a second VM was not yet seen gone: its chore goes on
+// until then.
+func (r *errand) strayIsThere(ctx context.Context, instance string) (bool, error) {
+	chores, err := r.Store.UnfinishedChores(ctx)
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(chores, func(c fleet.Chore) bool {
+		var s strayState
+		return c.Kind == fleet.ChoreStray && c.Ref() == r.c.Ref() && json.Unmarshal(c.State, &s) == nil && s.Op.Old.Instance == instance
+	}), nil
+}
+
 func (s *watchState) fate(op *fleet.Operation, vm *fleet.VM) fleet.RunnerFate {
 	serves := !vm.Missing && vm.SystemID == s.Subject.SystemID // the next incarnation under the same id, too
 	switch ended := op.Phase.Finished(); {
 	case serves && ended:
 		return fleet.RunnerStays
-	case !ended && (serves || !absent(op) || op.Create.New.Instance != ""):
+	case !ended && (serves || !absent(op) || !op.Create.Began.IsZero()): // the next one may be there before that is written
 		return fleet.RunnerInWork
 	default:
 		return fleet.RunnerGone

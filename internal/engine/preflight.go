@@ -84,6 +84,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 		return w.preflightAbsent(ctx)
 	}
 	old := list[0]
+	w.op.SeenRun = w.op.SeenRun && w.op.Old.Instance == old.ID
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
 	switch {
 	case w.op.SkipsDrain():
@@ -149,6 +150,7 @@ func (w *work) preflightAbsent(ctx context.Context) (outcome, error) {
 		return outcome{}, storeError{err}
 	}
 	w.op.Old = vm.Incarnation
+	w.op.Old.BootID = "" // should it be there after all: nobody has looked at it
 	w.op.WasDown = true
 	w.op.Drain.Verdict, w.op.Drain.VerdictAt, w.op.Drain.Waiver = "", time.Time{}, nil // a skip has nothing to skip
 	w.fact(fleet.FactNote, "the provider lists no instance of %s: there is nothing to drain", w.op.Ref())

@@ -27,10 +27,12 @@ func (w *work) preflightHost(ctx context.Context, facts *fleet.HostFacts) (outco
 	if w.op.Order.Verb == "" { // else it took over a VM that Sluice itself had stopped
 		w.op.WasDown = reading.Unit.Stopped()
 	}
+	runs := reading.Unit.MainPID != 0 || len(facts.RunnerPIDs) > 0
+	w.op.SeenRun = w.op.SeenRun || runs
 	if err := w.f.known(ctx, w.op.Ref(), &w.op.Old, facts); err != nil {
 		return outcome{}, err
 	}
-	never, err := w.preflightManager(ctx, facts)
+	never, err := w.preflightManager(ctx, facts, runs)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -64,9 +66,8 @@ func (w *work) refuseForeign(d fleet.DropIn) error {
 }
 
 // preflightManager finds the host's runner among GitLab's managers. never =
-// it has not joined: no process in this boot and no manager.
-func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (never bool, err error) {
-	runs := facts.Reading.Unit.MainPID != 0 || len(facts.RunnerPIDs) > 0
+// it has not joined: no process, now or lately, and no manager.
+func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts, runs bool) (never bool, err error) {
 	if w.f.GitLab == nil {
 		w.saw(fleet.SourceGitLab, w.now(), "not asked: no token for it is configured")
 		return !runs && w.op.Old.SystemID == "", nil
@@ -97,7 +98,8 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts) (ne
 		return false, fleet.Errorf(fleet.CodeConflict, "%s: GitLab lists %d managers with system_id %s", w.op.Ref(), found, w.op.Old.SystemID).
 			WithHint("machines cloned with one machine-id share a system_id; give each its own")
 	case !runs:
-		return true, nil
+		// One that had joined may be missing from a stale answer.
+		return !w.op.SeenRun && !facts.EndedLately(), nil
 	case len(managers) == 0:
 		return false, fleet.Errorf(fleet.CodeInvalid, "%s: the token sees no manager of runner %d at all", w.op.Ref(), w.f.entryOf(w.op.Old)).
 			WithHint("is runner.id right, and is gitlab.token of a group Owner (group runner), project Maintainer (project runner) or administrator (instance runner)? `sluice doctor %s` tells", w.op.Fleet)

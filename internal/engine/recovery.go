@@ -41,6 +41,12 @@ func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, v
 	if doubt := one.Doubt(); doubt != "" {
 		return doubt
 	}
+	if s.Stray {
+		if one.Runner != fleet.RunnerGone {
+			return notYet // its own delete ends that
+		}
+		return ""
+	}
 	switch doomed := !op.Delete.IntentAt.IsZero(); {
 	case doomed && one.Is() != fleet.SuspectOrphan && !absent(op):
 		return notYet

@@ -26,14 +26,23 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 	switch {
 	case w.f.GitLab == nil:
 		return
+	case reading == nil && !w.op.Drain.ExitSeenAt.IsZero():
+		return // the last look has seen it end: what GitLab still shows is the orphan watch's
 	case w.op.Old.SystemID == "":
 		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (its system_id was never seen): they are cut with it", w.op.Ref())
 		return
 	}
 	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
 	r := w.readBriefly(ctx, w.op.OldSubject())
-	if r.Unknown == "" || len(r.Executing()) > 0 {
+	if r.Unknown == "" {
 		w.cut(r.Executing(), how)
+		return
+	}
+	if known := r.Executing(); len(known) > 0 {
+		if reading != nil {
+			known = merge(known, containerJobs(reading.Containers))
+		}
+		w.cut(known, how)
 		return
 	}
 	if w.op.Delete.IntentAt.IsZero() { // else it was told before
@@ -50,15 +59,15 @@ func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
 		return
 	}
 	var jobs []fleet.Job
+	whole := false
 	if w.f.GitLab != nil && reading.Subject.SystemID != "" {
 		about := w.op.OldSubject()
 		about.SystemID = reading.Subject.SystemID
-		if r := w.readBriefly(ctx, about); r.Unknown == "" || len(r.Executing()) > 0 {
-			jobs = r.Executing()
-		}
+		r := w.readBriefly(ctx, about)
+		jobs, whole = r.Executing(), r.Unknown == ""
 	}
-	if len(jobs) == 0 { // a glance has no containers
-		jobs = w.seenBriefly(ctx)
+	if !whole || len(jobs) == 0 { // a glance has no containers
+		jobs = merge(jobs, w.seenBriefly(ctx))
 	}
 	w.cut(jobs, "the drain was skipped")
 }

@@ -19,16 +19,17 @@ type HostFacts struct {
 	UnitUser     string   // User= of the unit; "" = root
 	KillSignal   int
 	KillMode     string
-	StopTimeout  string     // TimeoutStopUSec as systemd prints it
-	Overrides    []Override // what the unit's other drop-ins set of what a drain sets
-	Environment  []string   // names only
-	RunnerPIDs   []int      // processes on the host that are `gitlab-runner run`
-	RunnerUnits  []string   // units whose main process is gitlab-runner run
-	MainCommand  []string   // argv of the unit's main process; empty if none
-	Unregisters  []string   // units and commands that would unregister at stop
-	SystemIDs    []string   // contents of the .runner_system_id files found
-	OwnSystemIDs []string   // what gitlab-runner would call itself on this machine; none = not known
-	ConfigKnown  bool       // config.toml was readable
+	StopTimeout  string        // TimeoutStopUSec as systemd prints it
+	Overrides    []Override    // what the unit's other drop-ins set of what a drain sets
+	Environment  []string      // names only
+	Ended        time.Duration // how long ago the unit's last main process of this boot ended; 0 = none has
+	RunnerPIDs   []int         // processes on the host that are `gitlab-runner run`
+	RunnerUnits  []string      // units whose main process is gitlab-runner run
+	MainCommand  []string      // argv of the unit's main process; empty if none
+	Unregisters  []string      // units and commands that would unregister at stop
+	SystemIDs    []string      // contents of the .runner_system_id files found
+	OwnSystemIDs []string      // what gitlab-runner would call itself on this machine; none = not known
+	ConfigKnown  bool          // config.toml was readable
 	Entries      []RunnerEntry
 	PodmanErr    string        // why the runner user's containers cannot be listed; "" = they can
 	SudoErr      string        // the needed sudo commands that are refused; "" = none is
@@ -38,6 +39,17 @@ type HostFacts struct {
 	HasPidwait   bool
 	Systemd      string // version line
 	Podman       string // version line
+}
+
+// stillListed is how long GitLab may have forgotten a manager that was just
+// there, and still show a job of it: a stuck one is failed after an hour.
+const stillListed = 75 * time.Minute
+
+// EndedLately says whether a runner ended so short a time ago that a GitLab which
+// does not list its manager says nothing: a stale answer. One that could not
+// start, or crashed, counts as none.
+func (f *HostFacts) EndedLately() bool {
+	return f.Ended > 0 && f.Ended < stillListed && f.Reading.Unit.Result != "exit-code"
 }
 
 // RunnerEntry is one [[runners]] section of config.toml, without its token.

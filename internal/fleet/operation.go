@@ -42,6 +42,7 @@ type Operation struct {
 	// PeersAsked are the VMs that preflight tried to identify, to find clones.
 	PeersAsked []string    `json:"peers_asked,omitempty"`
 	WasDown    bool        `json:"was_down,omitempty"` // preflight found the unit stopped: restoring leaves it so
+	SeenRun    bool        `json:"seen_run,omitempty"` // a look of preflight has seen a runner's process
 	Order      Order       `json:"order"`              // the last order given to the host
 	Drain      DrainState  `json:"drain"`
 	Delete     DeleteState `json:"delete"`

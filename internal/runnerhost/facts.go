@@ -51,6 +51,7 @@ func readFacts(a answer) fleet.HostFacts {
 		Overrides:    overrides(a["override"]),
 		StopTimeout:  a.one("unit.TimeoutStopUSec"),
 		Environment:  a["environment"],
+		Ended:        ended(a),
 		RunnerPIDs:   numbers(a["runner.pid"]),
 		RunnerUnits:  distinct(a["runner.unit"]),
 		MainCommand:  a["main.argument"],
@@ -64,6 +65,19 @@ func readFacts(a answer) fleet.HostFacts {
 		Systemd:      a.one("systemd.version"),
 		Podman:       a.one("podman.version"),
 	}
+}
+
+// ended is how long ago the unit's last main process ended, by the host's own
+// clock: systemd counts microseconds since the boot (systemd.directives(7),
+// org.freedesktop.systemd1(5)), 0 where there was none.
+func ended(a answer) time.Duration {
+	at, ok := a.number("unit.ExecMainExitTimestampMonotonic")
+	up, err := strconv.ParseFloat(a.one("uptime"), 64)
+	if !ok || at <= 0 || err != nil {
+		return 0
+	}
+	ago := time.Duration(up*float64(time.Second)) - time.Duration(at)*time.Microsecond
+	return max(ago, time.Nanosecond)
 }
 
 // clockOff is how far the host's clock, read at some time between asked and

@@ -113,6 +113,9 @@ func (h hostPort) Inspect(ctx context.Context, t engine.Target) (*fleet.HostFact
 	if m.systemID != "" {
 		f.SystemIDs = []string{m.systemID}
 	}
+	if m.goneAt > m.upAt {
+		f.Ended = h.w.now - m.goneAt
+	}
 	if w := h.w; w.spec.Individual() && m.entry == nil {
 		f.Entries = nil
 	}

@@ -225,13 +225,20 @@ func (w *World) judgeAccounts() {
 		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !w.excused(j, fact):
 			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
 		case j.after.canceledBy == "a person": // who knows of it
-		case named[j.id] || !w.spec.HasGitLab || blind[strings.TrimPrefix(j.cutBy, "us:")]:
+		case named[j.id] || !w.spec.HasGitLab || blind[withoutStray(strings.TrimPrefix(j.cutBy, "us:"))]:
 		case strings.HasPrefix(j.cutBy, "us:"):
 			w.violation("accounts", "job %d was cut by %s, and no event says so", j.id, j.cutBy)
 		case strings.HasPrefix(j.orphanBy, "op-"):
 			w.violation("accounts", "job %d was orphaned by the stop of %s, and no event says so", j.id, j.orphanBy)
 		}
 	}
+}
+
+// withoutStray is the operation that a stray's own is a part of: its events
+// bear that one's id.
+func withoutStray(op string) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(op, "op-"), "-")
+	return "op-" + first
 }
 
 // excused says whether an event may be wrong about a job: it was recorded as

@@ -13,7 +13,8 @@ run() {
 }
 
 unit_facts() {
-    facts=$(systemctl show "$unit" --property=FragmentPath,DropInPaths,UnitFileState,ExecStart,User 2>&1)
+    facts=$(systemctl show "$unit" --property=FragmentPath,DropInPaths,UnitFileState,ExecStart,User,ExecMainExitTimestampMonotonic 2>&1)
+    field uptime "$(cut -d ' ' -f 1 "$root/proc/uptime" 2>/dev/null)"
     printf '%s\n' "$facts" | sed -n '/^[A-Za-z]*=/s/^/unit./p'
     case $facts in
     *FragmentPath=*) ;;

@@ -122,7 +122,7 @@ func (m *Manager) mainExited(u *unit, e Exit) {
 	if m.off || u.mainPID == 0 {
 		return
 	}
-	u.mainPID = 0
+	u.mainPID, u.exited = 0, m.o.Clock.Now()
 	if u.result == "success" {
 		u.result = e.result()
 	}

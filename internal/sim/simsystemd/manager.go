@@ -20,7 +20,8 @@ type Options struct {
 
 // Manager is one boot's PID 1. It is safe for concurrent use.
 type Manager struct {
-	o Options
+	o      Options
+	booted time.Time
 
 	mu     sync.Mutex
 	units  map[string]*unit
@@ -33,7 +34,7 @@ func New(o Options) *Manager {
 	if o.StopLimit == 0 {
 		o.StopLimit = 45 * time.Second
 	}
-	return &Manager{o: o, units: map[string]*unit{}}
+	return &Manager{o: o, units: map[string]*unit{}, booted: o.Clock.Now()}
 }
 
 // Halt ends everything at once, as a power cut does; processes are the

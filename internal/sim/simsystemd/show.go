@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Property is one line of systemctl show.
@@ -33,6 +34,7 @@ func (m *Manager) Show(name string) []Property {
 		{"WatchdogUSec", formatSpan(span(c.get("WatchdogSec", ""), 0))},
 		{"MainPID", strconv.Itoa(u.mainPID)},
 		{"ControlPID", strconv.Itoa(u.controlPID)},
+		{"ExecMainExitTimestampMonotonic", m.sinceBoot(u.exited)},
 		{"Result", u.result},
 		{"NRestarts", strconv.Itoa(u.restarts)},
 	}
@@ -66,6 +68,14 @@ func (m *Manager) Show(name string) []Property {
 		Property{"NeedDaemonReload", yesNo(m.stale(u))},
 		Property{"Job", jobID},
 	)
+}
+
+// sinceBoot renders a moment as CLOCK_MONOTONIC has it, in microseconds.
+func (m *Manager) sinceBoot(at time.Time) string {
+	if at.IsZero() {
+		return "0"
+	}
+	return strconv.FormatInt(at.Sub(m.booted).Microseconds(), 10)
 }
 
 // unitFileState is whether a target wants the unit. One without [Install] can

@@ -63,7 +63,8 @@ type unit struct {
 	result      string
 	mainPID     int
 	controlPID  int
-	commands    []string // ExecStop commands still to run
+	commands    []string  // ExecStop commands still to run
+	exited      time.Time // when the last main process ended
 	restarts    int
 	noRestart   bool      // a stop was asked for
 	since       time.Time // of the state: time limits count from here
