@@ -51,7 +51,7 @@ func (w *work) takeStray(m fleet.Instance) error {
 
 func (w *work) strayOperation(m fleet.Instance) fleet.Operation {
 	now, policy := w.now(), w.f.Drain
-	policy.OnUnproven = fleet.UnprovenProceed // its runner gone, a GitLab that cannot tell must not keep two VMs of one name
+	policy.OnUnproven = fleet.UnprovenProceed                        // its runner gone, a GitLab that cannot tell must not keep two VMs of one name
 	policy.ReachDeadline = max(policy.ReachDeadline, w.f.GateOnline) // perhaps it boots
 	return fleet.Operation{
 		ID: w.op.ID + "-" + m.ID, Fleet: w.op.Fleet, VM: w.op.VM, Kind: fleet.KindDelete, Phase: fleet.PhaseDraining,

@@ -63,8 +63,16 @@ func (c EntryClaim) Doubt(s EntryState, answered time.Time) string {
 		return fmt.Sprintf("it has %d managers, not one", len(s.Managers))
 	case s.Managers[0].SystemID != c.SystemID:
 		return fmt.Sprintf("its manager is %s, and was %s before its VM was deleted", s.Managers[0].SystemID, c.SystemID)
-	case s.Managers[0].ContactedAt.After(c.Gone.Add(offset + contactSlack)):
-		return "its manager has contacted GitLab since its VM is gone, at " + s.Managers[0].ContactedAt.UTC().Format(time.RFC3339)
 	}
-	return ""
+	return s.Managers[0].Outlives(c.Gone, offset)
+}
+
+// Outlives says that a manager has contacted GitLab since its VM is gone: a copy
+// of that, or what somebody made in its place, lives under it. "" = it has not.
+// offset is GitLab's clock minus ours.
+func (m Manager) Outlives(gone time.Time, offset time.Duration) string {
+	if !m.ContactedAt.After(gone.Add(offset + contactSlack)) {
+		return ""
+	}
+	return "its manager has contacted GitLab since its VM is gone, at " + m.ContactedAt.UTC().Format(time.RFC3339)
 }

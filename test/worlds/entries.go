@@ -172,7 +172,7 @@ func (w *World) judgeEntryRemoval(e *entry) {
 // heldFrom is when the operation that deleted a machine had surely looked at its
 // entry.
 func (w *World) heldFrom(m *machine) time.Duration {
-	if at, ok := w.ledger.checked[strings.TrimPrefix(m.removedBy, "us:")]; ok {
+	if at := w.checked(strings.TrimPrefix(m.removedBy, "us:")); at != 0 {
 		return at
 	}
 	return w.now

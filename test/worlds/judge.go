@@ -53,7 +53,7 @@ func (w *World) judgeDelete(m *machine, o engine.DeleteOrder, called time.Durati
 	case stray && (m.label == "" || m.id == op.Create.New.Instance):
 		w.violation("identity", "%s is deleted as a stray of %s: it is the one to keep", m, op.ID)
 		return
-	case !stray && m.born > w.ledger.checked[op.ID]:
+	case !stray && m.born > w.checked(op.ID):
 		w.violation("identity", "%s is deleted for %s, which was asked before it was made", m, op.ID)
 		return
 	}
@@ -66,7 +66,7 @@ func (w *World) judgeDelete(m *machine, o engine.DeleteOrder, called time.Durati
 	}
 	// Under a waiver a host that never answered cannot be asked what its shutdown
 	// does (docs/what-sluice-cannot-promise.md).
-	if m.trait == Unregisters && !(waived && m.heard < w.ledger.checked[op.ID]) {
+	if m.trait == Unregisters && !(waived && m.heard < w.checked(op.ID)) {
 		w.violation("token", "%s is deleted for %s; its shutdown unregisters the fleet's token", m, op.ID)
 	}
 	if waived || m.reopened(o.Operation, called) {

@@ -51,6 +51,20 @@ func (l *ledger) moved(w *World, op *fleet.Operation) {
 	w.say("%s  is %s%s", op.ID, op.Phase, errorOf(op))
 }
 
+// checked is when an operation left preflight; 0 = it did not. Of one whose
+// controller was killed just after it had committed that, the journal tells.
+func (w *World) checked(id string) time.Duration {
+	if at, ok := w.ledger.checked[id]; ok {
+		return at
+	}
+	for _, f := range w.store.Facts {
+		if f.Operation == id && f.Kind == fleet.FactPhase && f.Phase == fleet.PhaseDraining {
+			return since(f.At)
+		}
+	}
+	return 0
+}
+
 func errorOf(op *fleet.Operation) string {
 	if op.ErrMessage == "" || !op.Phase.Finished() {
 		return ""

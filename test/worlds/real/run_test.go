@@ -101,7 +101,7 @@ func (w *world) outcome() outcome {
 		}
 	}
 	if len(o.broken) > 0 {
-		o.report = fmt.Sprintf("seed %d, world of %s\n%s\n--- plan (the timing is the machine's own: it may go otherwise when run again)\n%s\n--- what happened\n%s\n--- events\n%s\n--- the server's log\n%s",
+		o.report = fmt.Sprintf("seed %d, world of %s\n%s\n--- plan (the timing is the machine's own: it may go otherwise when run again)\n%s\n--- what happened\n%s\n--- events\n%s\n--- the server's log\n%s\n--- so of seed %[1]d\n%[3]s",
 			w.plan.Seed, o.took.Round(time.Millisecond), strings.Join(o.broken, "\n"), w.plan, strings.Join(w.story, "\n"), w.events(), w.server.log())
 	}
 	return o
