@@ -102,6 +102,9 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 	boot := ""
 	if s.Host != nil {
 		boot = s.Host.Subject.BootID
+		if s.Host.Unit.ActiveState == "active" {
+			w.op.WasDown = false // somebody, or a reboot, has started it since preflight
+		}
 	}
 	if w.op.Drain.StoppedAt.IsZero() {
 		// A job started since may be the stop's orphan, also where the answer to

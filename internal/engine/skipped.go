@@ -45,9 +45,10 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 		w.cut(known, how)
 		return
 	}
-	if w.op.Delete.IntentAt.IsZero() { // else it was told before
-		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+	if !w.op.Delete.IntentAt.IsZero() {
+		return // it was told before, by a host that may have answered then
 	}
+	w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
 	w.cut(w.op.Drain.Jobs, how)
 }
 

@@ -191,7 +191,8 @@ func (g gitlabPort) Read(ctx context.Context, about fleet.Subject, _ time.Time) 
 	}
 	usable := r.Present && !short && (r.Manager.Execution == fleet.ExecutionIdle || len(r.Running)+len(r.Canceling) > 0 || r.Manager.Execution == fleet.ExecutionActive)
 	if usable {
-		w.ledger.usable[managerKey(g.entry, about.SystemID)] = sent
+		key := managerKey(g.entry, about.SystemID)
+		w.ledger.usable[key] = max(w.ledger.usable[key], sent) // answers may overtake each other
 	}
 	return r
 }
