@@ -136,6 +136,7 @@ func (w *work) deleteFailed(ctx context.Context, err error) (outcome, error) {
 	w.fact(fleet.FactWarning, "the provider refused the delete of instance %s, which is still up: the way back is open again", w.op.Old.Instance)
 	w.op.Delete = fleet.DeleteState{Attempt: w.op.Delete.Attempt}
 	w.op.Drain.Waiver = nil
+	w.spareJobs()
 	return w.fail(err)
 }
 

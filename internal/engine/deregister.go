@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -190,12 +191,23 @@ func (r *errand) mayRemove(ctx context.Context, op *fleet.Operation, s *deregist
 	if err != nil {
 		return "", false, err
 	}
-	for _, c := range open {
-		if c.Operation == r.c.Operation && c.Kind == fleet.ChoreOrphanWatch {
+	for i := range open {
+		if r.watches(&open[i], s) {
 			return "", false, nil
 		}
 	}
 	return "", true, nil
+}
+
+// watches says whether a chore is an orphan watch that looks for jobs under the
+// manager, for this operation or an earlier one on its VM: with the manager they
+// would go from GitLab's lists.
+func (r *errand) watches(c *fleet.Chore, s *deregisterState) bool {
+	if c.Kind != fleet.ChoreOrphanWatch || c.Ref() != r.c.Ref() {
+		return false
+	}
+	var watch watchState
+	return c.Operation == r.c.Operation || json.Unmarshal(c.State, &watch) == nil && watch.Subject.SystemID == s.Old.SystemID
 }
 
 // cameBack says whether the incarnation that had vanished before a create, so

@@ -52,6 +52,18 @@ func (w *work) cut(jobs []fleet.Job, how string) {
 	}
 }
 
+// spareJobs takes back what was recorded for a delete that does not happen, where
+// the runner was not told to end its jobs either.
+func (w *work) spareJobs() {
+	if !w.op.Drain.EndedAt.IsZero() {
+		return
+	}
+	for _, job := range w.op.CutJobs {
+		w.fact(fleet.FactNote, "%s on %s was not cut after all", job, w.op.Ref())
+	}
+	w.op.CutJobs = nil
+}
+
 // proceed leaves the drain under a waiver, because a policy says so. The jobs
 // that this ends are recorded before anything is done to them.
 func (w *work) proceed(ctx context.Context, s *fleet.Snapshot, d fleet.Decision) (outcome, error) {
@@ -165,7 +177,7 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 	// A start that an earlier operation has queued behind the stop is called off by
 	// a stop of our own; without one the runner would be back as soon as it ended.
 	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" || d.StoppedAt.IsZero() {
-		if d.StoppedPastCap && !d.StoppedAt.IsZero() {
+		if d.StoppedPastCap {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}
 		d.OrderedAt = first(d.OrderedAt, w.now()) // it may take effect, and its answer not be written
@@ -174,11 +186,11 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 			return outcome{}, err
 		}
 		d.StoppedPastCap = true
-		d.StoppedAt = first(d.StoppedAt, w.now())
 		if err != nil {
 			w.fact(fleet.FactWarning, "intake could not be stopped before the delete: %s", text(err))
 			return w.drainEnded(ctx)
 		}
+		d.StoppedAt = first(d.StoppedAt, w.now())
 		w.op.Old.BootID = after.Subject.BootID
 		return again()
 	}

@@ -324,9 +324,17 @@ func (s *watchState) fate(op *fleet.Operation, vm *fleet.VM) fleet.RunnerFate {
 		return fleet.RunnerStays
 	case !ended && (serves || !absent(op) || !op.Create.Began.IsZero()): // the next one may be there before that is written
 		return fleet.RunnerInWork
+	case ended && !absent(op) && !replaced(vm, s.Subject.Instance):
+		return fleet.RunnerStays // nobody has seen it go
 	default:
 		return fleet.RunnerGone
 	}
+}
+
+// replaced says whether an instance is known not to be the VM's any more. A row
+// that knows of none says nothing.
+func replaced(vm *fleet.VM, instance string) bool {
+	return vm.Missing || vm.Instance != "" && vm.Instance != instance
 }
 
 // later says whether a job began after intake was stopped. One that reached a

@@ -50,7 +50,7 @@ func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, v
 	switch doomed := !op.Delete.IntentAt.IsZero(); {
 	case doomed && one.Is() != fleet.SuspectOrphan && !absent(op):
 		return notYet
-	case doomed, vm.Missing, vm.Instance != s.Subject.Instance && op.Phase.Finished():
+	case doomed, vm.Missing, op.Phase.Finished() && replaced(vm, s.Subject.Instance):
 		return ""
 	}
 	why, err := r.runsAgain(ctx, s, op, one)
@@ -67,8 +67,10 @@ func (r *errand) left(ctx context.Context, s *watchState, op *fleet.Operation, v
 // absent says whether the operation has seen its old instance gone.
 func absent(op *fleet.Operation) bool {
 	switch op.Phase {
-	case fleet.PhaseCreating, fleet.PhaseVerifying, fleet.PhaseSucceeded:
+	case fleet.PhaseCreating, fleet.PhaseVerifying:
 		return true
+	case fleet.PhaseSucceeded:
+		return op.Kind.Deletes()
 	default:
 		return op.Phase == fleet.PhaseFailed && !op.Create.Began.IsZero()
 	}

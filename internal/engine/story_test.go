@@ -52,16 +52,16 @@ func TestTellingTheStoryCostsNoCommitAndNoRequest(t *testing.T) {
 		kind  fleet.Kind
 		want  cost
 	}{
-		"idle":       {func(*enginetest.World) {}, fleet.KindRecreate, cost{38, 13}},
-		"a job":      {func(w *enginetest.World) { w.Job("a", 42, 5*time.Minute) }, fleet.KindRecreate, cost{43, 17}},
-		"overrun":    {func(w *enginetest.World) { w.Job("a", 42, time.Hour) }, fleet.KindRecreate, cost{51, 24}},
+		"idle":       {func(*enginetest.World) {}, fleet.KindRecreate, cost{38, 14}},
+		"a job":      {func(w *enginetest.World) { w.Job("a", 42, 5*time.Minute) }, fleet.KindRecreate, cost{43, 18}},
+		"overrun":    {func(w *enginetest.World) { w.Job("a", 42, time.Hour) }, fleet.KindRecreate, cost{51, 25}},
 		"abort":      {func(w *enginetest.World) { w.Job("a", 42, time.Hour); w.Spec.Drain.OnOverrun = fleet.OverrunAbort }, fleet.KindDrain, cost{26, 19}},
 		"wait":       {func(w *enginetest.World) { w.Job("a", 42, time.Hour); w.Spec.Drain.OnOverrun = fleet.OverrunWait }, fleet.KindDrain, cost{72, 92}},
 		"no GitLab":  {func(w *enginetest.World) { w.NoGitLab = true; w.Job("a", 42, 5*time.Minute) }, fleet.KindDrain, cost{8, 0}},
 		"unreached":  {func(w *enginetest.World) { w.VM("a").Cutoff = true }, fleet.KindDrain, cost{4, 0}},
 		"off":        {func(w *enginetest.World) { w.VM("a").Off = true }, fleet.KindDelete, cost{8, 0}},
-		"orphan":     {func(w *enginetest.World) { w.Orphan("a", fleet.Job{ID: 9, StartedAt: w.Now()}) }, fleet.KindRecreate, cost{519, 162}},
-		"leftovers":  {func(w *enginetest.World) { w.VM("a").Leftovers = []fleet.Container{{Name: "left"}} }, fleet.KindRecreate, cost{36, 58}},
+		"orphan":     {func(w *enginetest.World) { w.Orphan("a", fleet.Job{ID: 9, StartedAt: w.Now()}) }, fleet.KindRecreate, cost{519, 163}},
+		"leftovers":  {func(w *enginetest.World) { w.VM("a").Leftovers = []fleet.Container{{Name: "left"}} }, fleet.KindRecreate, cost{36, 59}},
 		"GitLab out": {func(w *enginetest.World) { w.Fences["stop"] = func() { w.GitLabDown = true } }, fleet.KindDrain, cost{49, 404}},
 	} {
 		w := enginetest.New("a", "b")

@@ -204,6 +204,12 @@ func (w *World) judgeAccounts() {
 	blind := map[string]bool{} // operations that said so
 	for _, f := range w.store.Facts {
 		blind[f.Operation] = blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
+		if match := namesJob.FindStringSubmatch(f.Text); match != nil && strings.HasSuffix(f.Text, "was not cut after all") {
+			id, _ := strconv.ParseInt(match[1], 10, 64)
+			delete(accused, id)
+			delete(named, id)
+			continue
+		}
 		all := -1
 		if f.Kind == fleet.FactCut || f.Kind == fleet.FactOrphan {
 			all = 1 // what runs in its place is no other's loss

@@ -13,7 +13,7 @@ import (
 // newControl is the house's own door, over the same store.
 func (w *World) newControl() *control.Control {
 	return control.New(control.Options{
-		Fleets: map[string]fleet.Spec{fleetName: w.spec}, Store: desk{w.store}, Waker: waker{w}, Clock: w,
+		Fleets: map[string]fleet.Spec{fleetName: w.spec}, Store: desk{w.store, w}, Waker: waker{w}, Clock: w,
 		Random: letters{rand.New(rand.NewPCG(w.plan.Seed, 99))}, Log: slog.New(slog.DiscardHandler), //nolint:gosec // ids of a story
 	})
 }
@@ -48,7 +48,6 @@ func (w *World) ask(a AskPlan) {
 	}
 	for _, answer := range answers {
 		w.say("ada      asks for %s of %s: %s", in.Kind, answer.Operation.VM, answer.Operation.ID)
-		w.ledger.asked = append(w.ledger.asked, answer.Operation.ID)
 	}
 }
 
@@ -90,7 +89,10 @@ func (w *World) resumeHeld(i int) {
 }
 
 // desk is what control needs of the truth, over the engine's store in memory.
-type desk struct{ *enginetest.Store }
+type desk struct {
+	*enginetest.Store
+	w *World
+}
 
 // Insert implements control.Store.
 func (d desk) Insert(ctx context.Context, ops []fleet.Operation, _ control.Key, accept func([]control.Inserted) error) ([]control.Inserted, error) {
@@ -111,18 +113,34 @@ func (d desk) Insert(ctx context.Context, ops []fleet.Operation, _ control.Key, 
 		return nil, err
 	}
 	for i := range results {
-		if ended := results[i].Ended; ended != nil {
-			if err := d.UpdateOperation(ctx, ended, nil, nil, nil); err != nil {
+		switch ended := results[i].Ended; {
+		case ended != nil:
+			if err := d.supersede(ctx, ended, ops[i]); err != nil {
 				return nil, err
 			}
 			results[i] = control.Inserted{Operation: ops[i], New: true}
-		}
-		if results[i].New {
-			results[i].Operation = ops[i]
-			d.Store.Insert(ops[i])
+		case results[i].New:
+			d.insert(ops[i])
 		}
 	}
 	return results, nil
+}
+
+// supersede ends an operation and stores its successor in one transaction: who is
+// killed after the commit leaves both.
+func (d desk) supersede(ctx context.Context, ended *fleet.Operation, successor fleet.Operation) error {
+	before := ended.Revision
+	defer func() {
+		if now, err := d.Operation(ctx, ended.ID); err == nil && now.Revision > before {
+			d.insert(successor)
+		}
+	}()
+	return d.UpdateOperation(ctx, ended, nil, nil, nil)
+}
+
+func (d desk) insert(op fleet.Operation) {
+	d.Store.Insert(op)
+	d.w.ledger.asked = append(d.w.ledger.asked, op.ID)
 }
 
 // Operations implements control.Store; nothing in a world lists them.
