@@ -158,6 +158,7 @@ func (w *work) confirmAbsence(ctx context.Context) (outcome, error) {
 		}
 	}
 	w.f.Hosts.Forget(w.oldTarget())
+	w.watchCut()
 	if w.stray {
 		w.deregister(w.op.Old)
 		return move(fleet.EventDeleted)

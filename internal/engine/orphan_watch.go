@@ -71,8 +71,25 @@ func (w *work) watchOrphans() {
 	}
 	state.OpenedAt = w.op.Restore.StartedAt
 	state.NoExit = d.ExitSeenAt.IsZero() && (answered.IsZero() || w.op.Restore.OpenAt.IsZero())
-	state.EndedWell = w.endedWell()
-	state.Reopened, state.Order, state.Stray = d.Reopened, w.op.Order.Number, w.stray
+	state.EndedWell, state.Reopened = w.endedWell(), d.Reopened
+	w.watch(state)
+}
+
+// watchCut adds the watch over a VM that was deleted with its intake open: under
+// a waiver, and no stop could be given. Its last jobs were cut with it.
+func (w *work) watchCut() {
+	d := &w.op.Drain
+	if d.Watches > 0 || !d.Verdict.Waived() || w.f.GitLab == nil || w.op.Old.SystemID == "" {
+		return
+	}
+	w.watch(watchState{
+		Subject: w.op.OldSubject(), StopAt: d.VerdictAt, ExitAt: w.now(), JobsSeen: d.JobsSeen, Unsure: d.GitLabUnsure,
+		Said: w.said(fleet.SourceGitLab),
+	})
+}
+
+func (w *work) watch(state watchState) {
+	state.Order, state.Stray = w.op.Order.Number, w.stray
 	for _, job := range w.op.CutJobs {
 		state.Known, state.Recorded = append(state.Known, job.ID), append(state.Recorded, job.ID)
 	}
