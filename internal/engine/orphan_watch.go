@@ -176,6 +176,9 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		if !s.NoExit && !s.later(g, job) {
 			runner = fleet.RunnerGone // whatever the VM does, the runner that had it is gone
 		}
+		if end := s.end(op); !end.IsZero() && job.StartedAt.After(end.Add(serverOffset(g)+fleet.RequestOutlives)) {
+			runner = fleet.RunnerStays // another's, under the same system_id
+		}
 		err := r.judge(ctx, s, op, vm, fleet.Suspect{
 			Job: job, Runner: runner, ContainerSeen: slices.Contains(s.JobsSeen, job.ID), Recorded: slices.Contains(s.Recorded, job.ID),
 			CleanExit: s.EndedWell, StopAt: s.StopAt.Add(serverOffset(g)), ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
@@ -189,6 +192,19 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		}
 	}
 	return nil
+}
+
+// end is when the runner had surely ended: it was seen to, or its VM was gone.
+// Zero = neither is known.
+func (s *watchState) end(op *fleet.Operation) time.Time {
+	switch {
+	case !s.NoExit:
+		return s.ExitAt
+	case absent(op):
+		return first(op.Create.Began, op.FinishedAt)
+	default:
+		return time.Time{}
+	}
 }
 
 // reopened says whether intake on the watched system_id was open again, or may

@@ -30,10 +30,10 @@ const (
 // earlier before the stop may have been a runner's that has died since.
 const answerTakes = 20 * time.Second
 
-// requestOutlives is for how long GitLab may go on answering the request of a
+// RequestOutlives is for how long GitLab may go on answering the request of a
 // runner that has ended. A job that it assigned later was another runner's, that
 // somebody has started.
-const requestOutlives = 10 * time.Second
+const RequestOutlives = 10 * time.Second
 
 // Suspect is a job that GitLab shows executing on a system_id whose intake was
 // stopped, began in the watched window, and all that is known of it.
@@ -93,7 +93,7 @@ func (s Suspect) Doubt() string {
 		return "the runner was not seen to end by itself, with nothing left behind"
 	case s.Is() == SuspectOrphan && s.Job.StartedAt.Before(s.StopAt.Add(-answerTakes)):
 		return "it was assigned so long before the stop that it may have reached a runner that has died since"
-	case s.Is() == SuspectOrphan && s.Job.StartedAt.After(s.ExitAt.Add(requestOutlives)):
+	case s.Is() == SuspectOrphan && s.Job.StartedAt.After(s.ExitAt.Add(RequestOutlives)):
 		return "it was assigned so long after the runner had ended that somebody may have started another"
 	default:
 		return ""
