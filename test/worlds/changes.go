@@ -11,6 +11,7 @@ import (
 // promise is what a person who changed a drain was told holds from then on. The
 // judge goes by it, and not by what the row says later.
 type promise struct {
+	revision       int64 // of the operation that made it
 	policy         fleet.DrainPolicy
 	deadline, hard time.Duration // on the world's clock; 0 = intake was not stopped
 	skipped        bool
@@ -53,7 +54,10 @@ func (w *World) change(a Act, ch control.Change) {
 		return
 	}
 	w.judgeChange(a, before, after, asked)
-	p := promise{policy: after.Request.Policy, skipped: ch.Skip || w.ledger.promised[id].skipped, stopped: !after.Drain.StoppedAt.IsZero()}
+	if w.ledger.promised[id].revision > after.Revision {
+		return // a change that was asked for later has overtaken this answer
+	}
+	p := promise{revision: after.Revision, policy: after.Request.Policy, skipped: ch.Skip || w.ledger.promised[id].skipped, stopped: !after.Drain.StoppedAt.IsZero()}
 	if p.stopped {
 		p.deadline, p.hard = since(after.Drain.Deadline), since(after.Drain.HardCap)
 	}
