@@ -35,8 +35,10 @@ func (w *World) Replace(name string) {
 }
 
 // Orphan makes GitLab show a job as running on a VM that never received it.
-func (w *World) Orphan(name string, job fleet.Job) {
-	vm := w.VM(name)
+func (w *World) Orphan(name string, job fleet.Job) { w.OrphanOn(w.VM(name), job) }
+
+// OrphanOn is Orphan of one machine among several of its name.
+func (w *World) OrphanOn(vm *VM, job fleet.Job) {
 	job.Status = "running"
 	vm.Orphans = append(vm.Orphans, job)
 	if w.Lost == nil {
