@@ -55,3 +55,19 @@ func TestAnUndrainThatTakesOverReplacesOneThatMayNot(t *testing.T) {
 		t.Errorf("with take-over once more: %+v, %v", third, err)
 	}
 }
+
+// Seed 28556 of the worlds: the successor's preflight sees a runner that is
+// stopped already, and must not call it never joined.
+func TestThatARunnerWasSeenIsHandedOnToTheSuccessor(t *testing.T) {
+	w := newWorld(t)
+	id := w.asked("runner-01")
+	w.set(id, func(op *fleet.Operation) {
+		op.Phase, op.Order.Verb, op.Restore.Event = fleet.PhaseRestoring, fleet.OrderStop, fleet.EventFail
+		op.Old.Instance, op.SeenRun = "i-1", true
+	})
+	next := w.asked("runner-01")
+	op, err := w.store.Operation(t.Context(), next)
+	if err != nil || next == id || !op.SeenRun || op.Old.Instance != "i-1" {
+		t.Errorf("%+v, %v", op, err)
+	}
+}
