@@ -155,6 +155,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 	if w.op.Old.SystemID == "" { // no preflight has looked: whose orphans and manager they are
 		w.op.Old.SystemID = reading.Subject.SystemID
 	}
+	if err := w.refuseUnseen(ctx); err != nil {
+		return outcome{}, err
+	}
 	now := w.now()
 	switch {
 	case reading.Unit.Stopped() && reading.DropIn.Effective:

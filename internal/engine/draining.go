@@ -106,13 +106,13 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 			w.op.WasDown = false // somebody, or a reboot, has started it since preflight
 		}
 	}
+	if err := w.inspectLate(ctx); err != nil {
+		return w.notStopped(s, d, err, true)
+	}
 	if w.op.Drain.StoppedAt.IsZero() {
 		// A job started since may be the stop's orphan, also where the answer to
 		// the stop was lost.
 		w.op.Drain.OrderedAt = first(w.op.Drain.OrderedAt, w.now())
-	}
-	if err := w.inspectLate(ctx); err != nil {
-		return w.notStopped(s, d, err, true)
 	}
 	fresh := w.op.Order.Verb == ""
 	reading, err := w.giveStop(ctx, boot)
@@ -141,6 +141,24 @@ func (w *work) inspectLate(ctx context.Context) error {
 		return err
 	}
 	return fleet.RefuseHost(w.op.Ref(), w.f.Host, facts)
+}
+
+// refuseUnseen is what holds under a waiver, too (see [fleet.RefuseUnregister]),
+// for a host that answers only now. One that cannot be asked goes on: the waiver
+// is for that.
+func (w *work) refuseUnseen(ctx context.Context) error {
+	if w.op.Old.BootID != "" || w.op.Order.Verb != "" {
+		return nil
+	}
+	facts, err := w.f.inspect(ctx, w.oldTarget())
+	if err != nil {
+		return ctx.Err()
+	}
+	if err := fleet.RefuseUnregister(w.op.Ref(), w.f.Host, facts); err != nil {
+		return err
+	}
+	w.op.Old.BootID = facts.Reading.Subject.BootID
+	return nil
 }
 
 // intakeStopped records the stop, and starts the cap's clock at the first.

@@ -200,7 +200,7 @@ func (s *watchState) end(op *fleet.Operation) time.Time {
 	switch {
 	case !s.NoExit:
 		return s.ExitAt
-	case absent(op):
+	case !s.Stray && absent(op):
 		return first(op.Create.Began, op.FinishedAt)
 	default:
 		return time.Time{}

@@ -128,6 +128,7 @@ func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcom
 			if len(facts.SystemIDs) == 1 {
 				w.op.Old.SystemID = facts.SystemIDs[0]
 			}
+			w.op.Old.BootID = facts.Reading.Subject.BootID
 			if err := w.f.known(ctx, w.op.Ref(), &w.op.Old, facts); err != nil {
 				w.fact(fleet.FactWarning, "the VM's runner entry is not known: %s", text(err))
 			}

@@ -66,6 +66,9 @@ func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 	if reading == nil || w.op.OldSubject().Check(reading.Subject) != nil {
 		return ctx.Err()
 	}
+	if err := w.refuseUnseen(ctx); err != nil && w.op.Delete.IntentAt.IsZero() {
+		return err
+	}
 	if reading.DropIn.Effective && reading.Unit.ActiveState != "active" && reading.Unit.ActiveState != "activating" {
 		return nil
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
@@ -26,14 +27,17 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 	switch {
 	case w.f.GitLab == nil:
 		return
-	case reading == nil && !w.op.Drain.ExitSeenAt.IsZero():
-		return // the last look has seen it end: what GitLab still shows is the orphan watch's
 	case w.op.Old.SystemID == "":
 		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (its system_id was never seen): they are cut with it", w.op.Ref())
 		return
 	}
 	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
 	r := w.readBriefly(ctx, w.op.OldSubject())
+	if exit := w.op.Drain.ExitSeenAt; reading == nil && !exit.IsZero() { // what it left is the orphan watch's
+		end := exit.Add(serverOffset(r) + windowAfter)
+		w.cut(slices.DeleteFunc(r.Executing(), func(job fleet.Job) bool { return !job.StartedAt.After(end) }), how)
+		return
+	}
 	if r.Unknown == "" {
 		w.cut(r.Executing(), how)
 		return

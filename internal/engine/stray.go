@@ -12,11 +12,15 @@ import (
 // strayState is a second VM of ours that came late: a small operation of its
 // own, worked by the same steps, kept in the chore's row.
 type strayState struct {
-	Op fleet.Operation `json:"op"`
+	Op    fleet.Operation `json:"op"`
+	Again int             `json:"again,omitempty"` // how often it could not be drained
 }
 
-// strayPause is how long a stray rests that could not be drained.
-const strayPause = time.Minute
+// A stray that could not be drained rests, longer each time.
+const (
+	strayPause    = time.Minute
+	strayPauseMax = 15 * time.Minute
+)
 
 // findStrays looks for further instances that our own operations made under
 // this VM's name: late successes of attempts that were given up. The stored
@@ -104,8 +108,11 @@ func (r *errand) strayAgain(s *strayState) error {
 		ID: op.ID, Fleet: op.Fleet, VM: op.VM, Kind: op.Kind, Phase: fleet.PhaseDraining, Request: op.Request,
 		CreatedAt: op.CreatedAt, UpdatedAt: r.now(), PhaseSince: r.now(),
 		Old: fleet.Incarnation{Instance: op.Old.Instance}, OldAddr: op.OldAddr, OldKeys: op.OldKeys,
+		Drain: fleet.DrainState{Watches: op.Drain.Watches}, // each stop has a watch of its own
 	}
-	return r.keep(s, r.now().Add(strayPause))
+	pause := min(strayPause<<min(s.Again, 4), strayPauseMax)
+	s.Again++
+	return r.keep(s, r.now().Add(pause))
 }
 
 // commitStray stores the small operation where it lives: in the chore's row.
