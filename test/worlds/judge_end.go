@@ -200,14 +200,16 @@ var namesJob = regexp.MustCompile(`job (\d+)`)
 // and no other.
 func (w *World) judgeAccounts() {
 	named := map[int64]bool{}
-	accused := map[int64]fleet.Fact{}
+	accused, orphaned := map[int64]fleet.Fact{}, map[int64]bool{}
 	blind := map[string]bool{} // operations that said so
 	for _, f := range w.store.Facts {
 		blind[f.Operation] = blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
 		if match := namesJob.FindStringSubmatch(f.Text); match != nil && strings.HasSuffix(f.Text, "was not cut after all") {
 			id, _ := strconv.ParseInt(match[1], 10, 64)
-			delete(accused, id)
-			delete(named, id)
+			if accused[id].Kind == fleet.FactCut {
+				delete(accused, id)
+				named[id] = orphaned[id]
+			}
 			continue
 		}
 		all := -1
@@ -220,6 +222,7 @@ func (w *World) judgeAccounts() {
 			case fleet.FactCut, fleet.FactOrphan:
 				accused[id] = f
 				named[id] = true
+				orphaned[id] = orphaned[id] || f.Kind == fleet.FactOrphan
 			case fleet.FactWarning:
 				named[id] = true
 			}
