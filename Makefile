@@ -39,8 +39,8 @@ test-fast: ## pure Go, no network, no root (2 min)
 race: ## go test -race ./... (8 min)
 	@.ci/go-test race -race -timeout 20m ./...
 
-product: ## whole: the drain's table over its cross product, every crash point (4 min)
-	@.ci/go-test product -count=1 -timeout 15m -run 'CrossProduct|AnyInstant|AnyPoint|LostAnswer' ./internal/fleet ./internal/engine ./test/chaos
+product: ## whole: the drain's table over its cross product, every crash point, every script (5 min)
+	@.ci/go-test product -count=1 -timeout 15m -run 'CrossProduct|AnyInstant|AnyPoint|LostAnswer|Scripts' ./internal/fleet ./internal/engine ./internal/cli ./test/chaos
 
 N ?= 20000
 SEED ?= 1

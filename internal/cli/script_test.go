@@ -40,7 +40,7 @@ func program() {
 // cases.md T66: the commands that run alone need no pipeline and no server.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
-		Dir: "testdata/script",
+		Files: scripts(t),
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 			env.Setenv("XDG_CONFIG_HOME", filepath.Join(env.WorkDir, "config"))
@@ -56,6 +56,26 @@ func TestScripts(t *testing.T) {
 		},
 		RequireExplicitExec: true,
 	})
+}
+
+// scripts lists those to run. Under the race detector, which makes a world ten
+// times as slow, only those that have most going on at a time; make product runs
+// all of them.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	names := []string{"*"}
+	if raceDetector {
+		names = []string{"config", "usage", "demo", "world_door", "world_gitlab", "world_long_interrupt", "world_recreate", "world_restart", "world_server"}
+	}
+	var list []string
+	for _, name := range names {
+		files, err := filepath.Glob("testdata/script/" + name + ".txtar")
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no script %s: %v", name, err)
+		}
+		list = append(list, files...)
+	}
+	return list
 }
 
 type worldKey struct{}

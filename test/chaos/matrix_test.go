@@ -83,7 +83,7 @@ func path(kind fleet.Kind) []fleet.Phase {
 // killed are what is tested, and every one of them takes ten times as long.
 func stride() int {
 	if raceDetector {
-		return 3
+		return 6
 	}
 	return 1
 }
