@@ -45,7 +45,14 @@ func (w *World) change(a Act, ch control.Change) {
 	ch.By = fleet.Actor{Name: "ada", From: "cli", Why: "a release"}
 	before, _ := w.operation(id)
 	asked := w.now
+	answered := false
+	defer func() {
+		if now, _ := w.operation(id); !answered && now.Revision > before.Revision {
+			w.promise(now, ch.Skip) // killed after the commit: it holds all the same
+		}
+	}()
 	after, err := w.control.Change(context.Background(), id, ch)
+	answered = true
 	w.say("ada      %s %s %s of %s%s", a.Do, a.Kind, a.For, id, outcomeOf(err))
 	if err != nil {
 		if code := fleet.CodeOf(err); code != fleet.CodeConflict && code != fleet.CodeInvalid {
@@ -54,14 +61,20 @@ func (w *World) change(a Act, ch control.Change) {
 		return
 	}
 	w.judgeChange(a, before, after, asked)
-	if w.ledger.promised[id].revision > after.Revision {
+	w.promise(after, ch.Skip)
+}
+
+// promise keeps what an operation has promised by its row.
+func (w *World) promise(op *fleet.Operation, skip bool) {
+	last := w.ledger.promised[op.ID]
+	if last.revision > op.Revision {
 		return // a change that was asked for later has overtaken this answer
 	}
-	p := promise{revision: after.Revision, policy: after.Request.Policy, skipped: ch.Skip || w.ledger.promised[id].skipped, stopped: !after.Drain.StoppedAt.IsZero()}
+	p := promise{revision: op.Revision, policy: op.Request.Policy, skipped: skip || last.skipped, stopped: !op.Drain.StoppedAt.IsZero()}
 	if p.stopped {
-		p.deadline, p.hard = since(after.Drain.Deadline), since(after.Drain.HardCap)
+		p.deadline, p.hard = since(op.Drain.Deadline), since(op.Drain.HardCap)
 	}
-	w.ledger.promised[id] = p
+	w.ledger.promised[op.ID] = p
 }
 
 // judgeChange judges an answer: what was asked for is what holds. before was
