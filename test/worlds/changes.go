@@ -48,7 +48,7 @@ func (w *World) change(a Act, ch control.Change) {
 	answered := false
 	defer func() {
 		if now, _ := w.operation(id); !answered && now.Revision > before.Revision {
-			w.promise(now, ch.Skip) // killed after the commit: it holds all the same
+			w.promise(now, ch.Skip && now.Drain.Verdict == fleet.VerdictSkipped) // killed after the commit: it holds all the same
 		}
 	}()
 	after, err := w.control.Change(context.Background(), id, ch)
