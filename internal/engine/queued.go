@@ -27,6 +27,7 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 		return outcome{}, storeError{err}
 	}
 	if !ok {
+		w.watchInherited()
 		w.waitsFor(why, time.Time{}, "")
 		return wait(2 * time.Second)
 	}
@@ -34,4 +35,16 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 	w.op.Waiting = ""
 	w.Log.InfoContext(ctx, "phase", "op", w.op.ID, "fleet", w.op.Fleet, "vm", w.op.VM, "phase", next)
 	return again()
+}
+
+// watchInherited looks for the orphans of a stop that an operation was given
+// which this one superseded: its own drain, and the watch after that, may be
+// hours away.
+func (w *work) watchInherited() {
+	d := &w.op.Drain
+	if d.InheritedStop.IsZero() && d.OrderedAt.IsZero() {
+		return
+	}
+	w.watchOrphans()
+	d.InheritedStop, d.OrderedAt = time.Time{}, time.Time{}
 }
