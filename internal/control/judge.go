@@ -137,7 +137,8 @@ func inherit(to *fleet.Operation, from fleet.Operation) {
 		GitLabUnsure: from.Drain.GitLabUnsure, Reopened: from.Drain.Reopened,
 	}
 	if to.Kind == fleet.KindUndrain {
-		to.Drain.StoppedAt = from.Drain.StoppedAt
+		to.Drain.StoppedAt, to.Drain.EndOrderedAt = from.Drain.StoppedAt, from.Drain.EndOrderedAt
+		to.CutJobs = from.CutJobs // taken back if their runner goes on
 	}
 	if to.Drain.InheritedStop = from.Drain.InheritedStop; to.Drain.InheritedStop.IsZero() {
 		to.Drain.InheritedStop = from.Drain.StoppedAt

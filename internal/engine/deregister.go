@@ -79,13 +79,13 @@ func (r *errand) removeManager(ctx context.Context, s *deregisterState) error {
 		return r.end("skipped: no runner token is configured any more")
 	}
 	if s.Removed.IsZero() {
-		_, fresh, done, err := r.allowed(ctx, s)
+		op, fresh, done, err := r.allowed(ctx, s)
 		if done || err != nil {
 			return err
 		}
 		bounded, cancel := timeout(ctx, fresh)
 		defer cancel()
-		if why, err := r.livesOn(bounded, s); err != nil {
+		if why, err := r.livesOn(bounded, s.gone(op, r.c.CreatedAt), s.Old.SystemID); err != nil {
 			return err
 		} else if why != "" {
 			return r.end("skipped: %s", why)
@@ -103,29 +103,45 @@ func (r *errand) removeManager(ctx context.Context, s *deregisterState) error {
 	return r.proveToken(ctx, s)
 }
 
-// livesOn says why the manager is another VM's by now, which nobody here knows
-// of; "" = it is not seen to be.
-func (r *errand) livesOn(ctx context.Context, s *deregisterState) (string, error) {
+// gone is when the incarnation was gone at the latest: confirmed to be, or, of
+// one that had vanished before a create, when that was asked for.
+func (s *deregisterState) gone(op *fleet.Operation, confirmed time.Time) time.Time {
+	if op.Kind == fleet.KindCreate && s.Asked.IsZero() {
+		return op.CreatedAt
+	}
+	return confirmed
+}
+
+// livesOn says why the manager may be another VM's by now, of which nobody here
+// knows; "" = it is not seen to be. Errors: GitLab did not answer, this time.
+func (r *errand) livesOn(ctx context.Context, gone time.Time, systemID string) (string, error) {
 	if r.f.GitLab == nil {
 		return "", nil
 	}
 	managers, at, err := r.f.GitLab.Managers(ctx)
-	if err != nil {
+	switch {
+	case err != nil && !fleet.Retryable(fleet.CodeOf(err)):
+		r.fact(fleet.FactWarning, "the manager of %s stays: whether another VM lives under it cannot be told: %s", systemID, text(err))
+		return "whether another VM lives under the manager of " + systemID + " cannot be told: " + text(err), nil
+	case err != nil:
 		return "", err
-	}
-	var offset time.Duration
-	if !at.IsZero() {
-		offset = at.Sub(r.now())
+	case at.IsZero():
+		return "GitLab does not say what time it has", nil
 	}
 	for _, m := range managers {
-		if m.SystemID == s.Old.SystemID {
-			if why := m.Outlives(r.c.CreatedAt, offset); why != "" {
-				return why, nil
-			}
+		if m.SystemID != systemID {
+			continue
+		}
+		if why := m.Outlives(gone, at.Sub(r.now())); why != "" {
+			return why, nil
 		}
 	}
 	return "", nil
 }
+
+// copyShows is how long a copy of the VM that lives has to show itself: the
+// slack of the clocks, and some polls of its runner.
+const copyShows = time.Minute
 
 // removalFresh is how long a look allows a removal: a worker that stalled
 // between the two must not remove what has come meanwhile.
@@ -158,7 +174,7 @@ func (r *errand) allowed(ctx context.Context, s *deregisterState) (op *fleet.Ope
 // the system_id or the entry, the new incarnation included. What others may
 // change meanwhile is read last.
 func (r *errand) mayRemove(ctx context.Context, op *fleet.Operation, s *deregisterState) (why string, ready bool, err error) {
-	if !op.Phase.Finished() {
+	if !op.Phase.Finished() || r.now().Before(r.c.CreatedAt.Add(copyShows)) {
 		return "", false, nil
 	}
 	if op.Kind.Creates() && op.Create.New.SystemID == "" {

@@ -102,7 +102,7 @@ func TestTheManagerDoesNotWaitForTheWatchOfAnotherSystemID(t *testing.T) {
 	second := w.VM("a")
 	second.Gone = w.Now()
 	w.Ask(fleet.KindDelete, "a")
-	w.Run(time.Minute)
+	w.Run(90 * time.Second)
 	if !openWatch(t, w, id) || !slices.Contains(w.Removed, second.SystemID) {
 		t.Errorf("the first VM's watch is under way: %t; removed %v\n%s", openWatch(t, w, id), w.Removed, w.Story())
 	}

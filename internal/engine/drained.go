@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"slices"
+	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/fleet"
 )
@@ -55,9 +56,13 @@ func (w *work) cut(jobs []fleet.Job, how string) {
 // spareJobs takes back what was recorded for a delete that does not happen, where
 // the runner was not told to end its jobs either.
 func (w *work) spareJobs() {
-	if !w.op.Drain.EndedAt.IsZero() {
-		return
+	if w.op.Drain.EndOrderedAt.IsZero() {
+		w.takeBack()
 	}
+}
+
+// takeBack says of the jobs that were recorded as cut that they go on.
+func (w *work) takeBack() {
 	for _, job := range w.op.CutJobs {
 		w.fact(fleet.FactNote, "%s on %s was not cut after all", job, w.op.Ref())
 	}
@@ -146,9 +151,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 		if ctx.Err() != nil {
 			return outcome{}, err
 		}
-		w.fact(fleet.FactWarning, "the runner could not be told to end its jobs: %s", text(err))
-		return w.drainEnded(ctx)
+		return w.notReached(ctx, err)
 	}
+	d.UnreachableSince = time.Time{}
 	if w.op.OldSubject().Check(reading.Subject) != nil {
 		return w.replaced("the host is another one")
 	}
@@ -161,16 +166,47 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 	now := w.now()
 	switch {
 	case reading.Unit.Stopped() && reading.DropIn.Effective:
+		w.spareJobs()
 		return w.drainEnded(ctx)
+	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace && !w.op.Kind.Deletes():
+		return w.orderEnd(ctx, reading) // a drain is done when the runner has ended
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace:
 		w.fact(fleet.FactWarning, "the runner did not end within %s of SIGTERM", fleet.EndGrace)
 		return w.drainEnded(ctx)
 	case !d.EndedAt.IsZero():
-		w.waitsFor("the runner ends its jobs", d.EndedAt.Add(fleet.EndGrace), "the delete goes on")
+		then := "it is told again"
+		if w.op.Kind.Deletes() {
+			then = "the delete goes on"
+		}
+		w.waitsFor("the runner ends its jobs", d.EndedAt.Add(fleet.EndGrace), then)
 		return w.awaitExit(ctx, reading.Unit.MainPID, d.EndedAt.Add(fleet.EndGrace))
 	default:
 		return w.orderEnd(ctx, reading)
 	}
+}
+
+// notReached goes on where the host does not answer when its jobs are to be
+// ended: with the delete, or, in a drain, for as long as a host may be out of
+// reach.
+func (w *work) notReached(ctx context.Context, err error) (outcome, error) {
+	d, why := &w.op.Drain, "the runner could not be told to end its jobs: "+text(err)
+	d.UnreachableSince = first(d.UnreachableSince, w.now())
+	until := d.UnreachableSince.Add(w.op.Request.Policy.ReachDeadline)
+	proceeds := w.op.Request.Policy.Unreachable == fleet.UnreachableProceed
+	then := "the drain fails"
+	if proceeds {
+		then = "the drain is done without knowing that the runner has ended"
+	}
+	switch over := !w.now().Before(until); {
+	case w.op.Kind.Deletes(), over && proceeds:
+		w.fact(fleet.FactWarning, "%s", why)
+		return w.drainEnded(ctx)
+	case over:
+		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s: %s", w.op.Ref(), why).
+			WithHint("intake is given back once the host answers; ask again then"))
+	}
+	w.waitsFor(why, until, then)
+	return wait(2 * time.Second)
 }
 
 // orderEnd makes sure that the runner will not come back, then ends its jobs.
@@ -197,13 +233,31 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 		w.op.Old.BootID = after.Subject.BootID
 		return again()
 	}
+	d.EndOrderedAt = w.now()
 	if err := w.order(ctx, fleet.OrderEnd, reading.Subject.BootID); err != nil {
 		return outcome{}, storeError{err}
 	}
-	if err := w.f.Hosts.EndJobs(ctx, w.oldTarget(), w.op.Order); err != nil && ctx.Err() == nil {
+	err := w.f.Hosts.EndJobs(ctx, w.oldTarget(), w.op.Order)
+	switch code := fleet.CodeOf(err); {
+	case err != nil && ctx.Err() == nil && (code == fleet.CodeForbidden || code == fleet.CodeInvalid):
+		return w.notTold(ctx, err)
+	case err != nil: // it may have been told, or a reboot was quicker
 		w.fact(fleet.FactWarning, "the runner could not be told to end its jobs: %s", text(err))
+	default:
+		w.fact(fleet.FactNote, "the runner was told to end its jobs (SIGTERM)")
 	}
 	d.EndedAt = w.now()
-	w.fact(fleet.FactNote, "the runner was told to end its jobs (SIGTERM)")
 	return again()
+}
+
+// notTold goes on where the host has refused the order to end the jobs: a delete
+// ends them in any case, a drain waits for them.
+func (w *work) notTold(ctx context.Context, err error) (outcome, error) {
+	w.op.Drain.EndOrderedAt, w.op.Order.Verb = time.Time{}, fleet.OrderStop // the last that it obeyed
+	if w.op.Kind.Deletes() {
+		w.fact(fleet.FactWarning, "the runner could not be told to end its jobs: %s", text(err))
+		return w.drainEnded(ctx)
+	}
+	w.waitsFor("the runner could not be told to end its jobs: "+text(err), time.Time{}, "it is told again, unless they end by themselves before")
+	return wait(fleet.EndGrace)
 }

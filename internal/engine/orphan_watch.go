@@ -131,7 +131,11 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	reading := r.readWatched(ctx, s.Subject)
 	r.saw(&s, reading)
 	s.opened(vm.OpenedAt)
-	suspects := s.suspects(reading)
+	op, err := r.Store.Operation(ctx, r.c.Operation)
+	if err != nil {
+		return err
+	}
+	suspects := s.suspects(reading, s.goneBy(op))
 	if err := r.judgeSuspects(ctx, &s, vm, reading, suspects); err != nil {
 		return err
 	}
@@ -178,6 +182,9 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		}
 		if end := s.end(op); !end.IsZero() && job.StartedAt.After(end.Add(serverOffset(g)+fleet.RequestOutlives)) {
 			runner = fleet.RunnerStays // another's, under the same system_id
+			if gone := s.goneBy(op); !job.StartedAt.After(gone.Add(serverOffset(g))) {
+				runner = fleet.RunnerGone // somebody had started one again, and its VM is gone
+			}
 		}
 		err := r.judge(ctx, s, op, vm, fleet.Suspect{
 			Job: job, Runner: runner, ContainerSeen: slices.Contains(s.JobsSeen, job.ID), Recorded: slices.Contains(s.Recorded, job.ID),
@@ -200,11 +207,17 @@ func (s *watchState) end(op *fleet.Operation) time.Time {
 	switch {
 	case !s.NoExit:
 		return s.ExitAt
-	case !s.Stray && absent(op):
-		return first(op.Create.Began, op.FinishedAt)
 	default:
+		return s.goneBy(op)
+	}
+}
+
+// goneBy is when the VM had surely gone. Zero = nobody has seen it go.
+func (s *watchState) goneBy(op *fleet.Operation) time.Time {
+	if s.Stray || !absent(op) {
 		return time.Time{}
 	}
+	return first(op.Create.Began, op.FinishedAt)
 }
 
 // reopened says whether intake on the watched system_id was open again, or may
@@ -273,6 +286,13 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
 func (s *watchState) scheduled(now time.Time) time.Time {
 	if s.Looks < len(watchLooks) {
 		if at := s.ExitAt.Add(watchLooks[s.Looks]); at.After(now) {
@@ -284,12 +304,12 @@ func (s *watchState) scheduled(now time.Time) time.Time {
 }
 
 // suspects are the executing jobs of this system_id that began between a
-// minute before the intake stop and half a minute after the exit, by GitLab's
-// own clock: ours is converted by the distance seen in the reading. Where
+// minute before the intake stop and half a minute after the exit, or the end of
+// the VM, by GitLab's own clock: ours is converted by the distance seen in the reading. Where
 // intake was opened again, the window ends there.
-func (s *watchState) suspects(g *fleet.GitLabReading) []fleet.Job {
+func (s *watchState) suspects(g *fleet.GitLabReading, gone time.Time) []fleet.Job {
 	offset := serverOffset(g)
-	end := s.ExitAt.Add(windowAfter)
+	end := later(s.ExitAt.Add(windowAfter), gone)
 	if !s.OpenedAt.IsZero() && s.OpenedAt.Before(end) {
 		end = s.OpenedAt
 	}

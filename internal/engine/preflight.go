@@ -84,8 +84,14 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 		return w.preflightAbsent(ctx)
 	}
 	old := list[0]
-	w.op.SeenRun = w.op.SeenRun && w.op.Old.Instance == old.ID
+	if w.op.Old.Instance != "" && w.op.Old.Instance != old.ID { // what was learnt, and ordered, was another's
+		w.watchInherited()
+		w.op.Old, w.op.Order, w.op.SeenRun = fleet.Incarnation{}, fleet.Order{}, false
+	}
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
+	if err := w.keepInstance(ctx, old); err != nil {
+		return outcome{}, storeError{err}
+	}
 	switch {
 	case w.op.SkipsDrain():
 		return w.preflightSkipped(ctx, old)
@@ -107,6 +113,24 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	}
 	w.op.Drain.UnreachableSince = time.Time{}
 	return w.preflightHost(ctx, facts)
+}
+
+// keepInstance keeps in the VM's row which instance is there: one that knows an
+// earlier one, or of none, would speak of this one as gone.
+func (w *work) keepInstance(ctx context.Context, old fleet.Instance) error {
+	known, err := w.Store.VM(ctx, w.op.Ref())
+	if err != nil || known.Instance == old.ID && !known.Missing {
+		return err
+	}
+	vm, err := w.row(ctx)
+	if err != nil {
+		return err
+	}
+	if vm.Instance != old.ID {
+		vm.Incarnation, vm.Trust = fleet.Incarnation{Instance: old.ID}, nil
+	}
+	vm.Address, vm.Missing, vm.UpdatedAt = old.Address, false, w.now()
+	return nil
 }
 
 // preflightSkipped asks nothing about jobs. But a host that would unregister
@@ -131,6 +155,7 @@ func (w *work) preflightSkipped(ctx context.Context, old fleet.Instance) (outcom
 			w.op.Old.BootID = facts.Reading.Subject.BootID
 			if err := w.f.known(ctx, w.op.Ref(), &w.op.Old, facts); err != nil {
 				w.fact(fleet.FactWarning, "the VM's runner entry is not known: %s", text(err))
+				w.op.Old.Entry, _ = fleet.OwnEntry(w.op.Ref(), facts) // enough to ask whose jobs are cut
 			}
 		}
 	}
@@ -214,6 +239,6 @@ func (w *work) recall(ctx context.Context) error {
 
 // waive lets the operation go on without a proof.
 func (w *work) waive(v fleet.Verdict, row int, by string) {
-	w.op.Drain.Verdict, w.op.Drain.VerdictAt = v, w.now()
+	w.op.Drain.Verdict, w.op.Drain.VerdictAt, w.op.Drain.Doomed = v, w.now(), false
 	w.op.Drain.Waiver = &fleet.Waiver{Verdict: v, Row: row, By: by, At: w.now()}
 }

@@ -39,7 +39,7 @@ func queued(ctx context.Context, w *work) (outcome, error) {
 
 // watchInherited looks for the orphans of a stop that an operation was given
 // which this one superseded: its own drain, and the watch after that, may be
-// hours away.
+// hours away, or of another instance.
 func (w *work) watchInherited() {
 	d := &w.op.Drain
 	if d.InheritedStop.IsZero() && d.OrderedAt.IsZero() {

@@ -60,6 +60,9 @@ func (w *work) hostGone(ctx context.Context) bool {
 // restoreFrom does the next thing on the way back, by what the host shows.
 func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, error) {
 	state := r.Unit.ActiveState
+	if w.goesOn(r) && w.now().Sub(w.op.Drain.EndOrderedAt) > fleet.EndGrace {
+		w.takeBack() // it was not told to end them, or has not heard it
+	}
 	switch {
 	case !r.Unit.Known():
 		return w.restoreWaits("the host's answer is incomplete", time.Second)
@@ -82,6 +85,13 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 	default:
 		return w.restoreWaits("the unit is "+word(state), 300*time.Millisecond)
 	}
+}
+
+// goesOn says whether the runner that the drain found is still there.
+func (w *work) goesOn(r *fleet.HostReading) bool {
+	state := r.Unit.ActiveState
+	return r.Unit.MainPID != 0 && !differ(w.op.Old.BootID, r.Subject.BootID) &&
+		(state == "deactivating" || state == "active" && w.op.Restore.StartedAt.IsZero())
 }
 
 // outnumbered says whether the host has a number from this way back: a stop

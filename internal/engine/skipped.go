@@ -16,6 +16,8 @@ const waivedLimit = 2 * time.Second
 // where their runner is not known to be gone: by GitLab's word, or else as last
 // heard of.
 func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
+	again := w.op.Drain.Doomed
+	w.op.Drain.Doomed = true
 	if reading != nil && w.op.OldSubject().Check(reading.Subject) == nil {
 		if w.op.Old.SystemID == "" {
 			w.op.Old.SystemID = reading.Subject.SystemID
@@ -24,36 +26,30 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 			return
 		}
 	}
+	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
 	switch {
 	case w.f.GitLab == nil:
+		return
+	case w.op.Old.SystemID == "" && again:
 		return
 	case w.op.Old.SystemID == "":
 		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (its system_id was never seen): they are cut with it", w.op.Ref())
 		return
 	}
-	how := "the VM was deleted while its runner may have run (" + string(w.op.Drain.Verdict) + ")"
 	r := w.readBriefly(ctx, w.op.OldSubject())
-	if exit := w.op.Drain.ExitSeenAt; reading == nil && !exit.IsZero() { // what it left is the orphan watch's
+	jobs := r.Executing()
+	switch exit := w.op.Drain.ExitSeenAt; {
+	case reading == nil && !exit.IsZero(): // what it left is the orphan watch's
 		end := exit.Add(serverOffset(r) + windowAfter)
-		w.cut(slices.DeleteFunc(r.Executing(), func(job fleet.Job) bool { return !job.StartedAt.After(end) }), how)
-		return
+		jobs = slices.DeleteFunc(jobs, func(job fleet.Job) bool { return !job.StartedAt.After(end) })
+	case r.Unknown == "":
+	case len(jobs) > 0 && reading != nil: // a part of them
+		jobs = merge(jobs, w.seenBriefly(ctx))
+	case len(jobs) == 0 && !again: // told before else, by a host that may have answered then
+		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
+		jobs = w.op.Drain.Jobs
 	}
-	if r.Unknown == "" {
-		w.cut(r.Executing(), how)
-		return
-	}
-	if known := r.Executing(); len(known) > 0 {
-		if reading != nil {
-			known = merge(known, containerJobs(reading.Containers))
-		}
-		w.cut(known, how)
-		return
-	}
-	if !w.op.Delete.IntentAt.IsZero() {
-		return // it was told before, by a host that may have answered then
-	}
-	w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
-	w.cut(w.op.Drain.Jobs, how)
+	w.cut(jobs, how)
 }
 
 // recordSkipped records the jobs that a skipped drain is about to end, by

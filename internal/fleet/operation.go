@@ -125,11 +125,13 @@ type DrainState struct {
 	LeftoversSince   time.Time    `json:"leftovers_since,omitzero"`
 	Overran          bool         `json:"overran,omitempty"`          // counted once
 	StoppedPastCap   bool         `json:"stopped_past_cap,omitempty"` // see Snapshot
+	EndOrderedAt     time.Time    `json:"end_ordered_at,omitzero"`    // just before that was ordered; zero = not, or refused
 	EndedAt          time.Time    `json:"ended_at,omitzero"`          // SIGTERM was sent to end the jobs
 	Verdict          Verdict      `json:"verdict,omitempty"`
 	VerdictAt        time.Time    `json:"verdict_at,omitzero"` // when the evidence behind it was taken
 	Proof            *HostReading `json:"proof,omitempty"`     // the reading behind the verdict, if a host gave it
 	Waiver           *Waiver      `json:"waiver,omitempty"`
+	Doomed           bool         `json:"doomed,omitempty"`        // whom the waiver cuts was recorded
 	Jobs             []Job        `json:"jobs,omitempty"`          // last known to be waited for
 	JobsSeen         []int64      `json:"jobs_seen,omitempty"`     // had a container here: not orphans
 	GitLabUnsure     bool         `json:"gitlab_unsure,omitempty"` // unknown at a look since the stop was ordered

@@ -69,7 +69,8 @@ func readFacts(a answer) fleet.HostFacts {
 
 // ended is how long ago the unit's last main process ended, by the host's own
 // clock: systemd counts microseconds since the boot (systemd.directives(7),
-// org.freedesktop.systemd1(5)), 0 where there was none.
+// org.freedesktop.systemd1(5)), 0 where there was none. The uptime has the time
+// that a machine was suspended, too; of one that was, the answer is too long.
 func ended(a answer) time.Duration {
 	at, ok := a.number("unit.ExecMainExitTimestampMonotonic")
 	up, err := strconv.ParseFloat(a.one("uptime"), 64)
