@@ -28,7 +28,7 @@ func deleting(ctx context.Context, w *work) (outcome, error) {
 		w.lookAtOld(ctx, &l) // the provider may overlook it
 	}
 	switch {
-	case mine == nil && len(l.list) > 0 && d.IntentAt.IsZero():
+	case mine == nil && len(l.list) > 0 && d.IntentAt.IsZero() && !w.stray:
 		return w.replaced("the provider lists instance " + l.list[0].ID + " under its name")
 	case mine == nil && d.CalledAt.IsZero() && w.answers(&l):
 		w.waitsFor("the provider does not list instance "+w.op.Old.Instance+", but its host answers", time.Time{}, "")

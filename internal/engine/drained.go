@@ -169,6 +169,9 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 		w.spareJobs()
 		return w.drainEnded(ctx)
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace && !w.op.Kind.Deletes():
+		if reading.Unit.ActiveState == "deactivating" { // another one, perhaps, that somebody has started
+			w.cut(w.doomed(ctx, nil), "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
+		}
 		return w.orderEnd(ctx, reading) // a drain is done when the runner has ended
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace:
 		w.fact(fleet.FactWarning, "the runner did not end within %s of SIGTERM", fleet.EndGrace)

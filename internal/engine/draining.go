@@ -150,7 +150,9 @@ func (w *work) refuseUnseen(ctx context.Context) error {
 	if w.op.Old.BootID != "" || w.op.Order.Verb != "" {
 		return nil
 	}
-	facts, err := w.f.inspect(ctx, w.oldTarget())
+	bounded, cancel := timeout(ctx, waivedLimit)
+	defer cancel()
+	facts, err := w.f.inspect(bounded, w.oldTarget())
 	if err != nil {
 		return ctx.Err()
 	}

@@ -28,8 +28,8 @@ func (w *work) snapshot(ctx context.Context) (*fleet.Snapshot, error) {
 	case seen && s.Host.Unit.Stopped() && w.op.Kind.Deletes():
 		w.together(func() { w.lookAtGitLab(ctx, s) }, func() { w.lookAhead(ctx) })
 	default:
-		if w.op.Old.BootID == "" {
-			w.lookAtProvider(ctx, s) // nobody has looked at the host yet: is it the instance's?
+		if w.op.Old.BootID == "" || differ(w.op.Old.BootID, s.Host.Subject.BootID) {
+			w.lookAtProvider(ctx, s) // nobody has looked at this boot yet: is it the instance's?
 		}
 		w.lookAtGitLab(ctx, s)
 	}

@@ -47,8 +47,12 @@ func (w *work) askProvider(ctx context.Context) lastLook {
 func (w *work) lookAtOld(ctx context.Context, l *lastLook) {
 	l.provedAt = w.now()
 	switch d := &w.op.Drain; d.Verdict {
-	case fleet.VerdictOff, fleet.VerdictAbsent, fleet.VerdictUnreachable:
+	case fleet.VerdictOff, fleet.VerdictAbsent:
 		return // the host has no word in these
+	case fleet.VerdictUnreachable:
+		if !w.op.Delete.IntentAt.IsZero() {
+			return // there is no way back
+		}
 	case fleet.VerdictDrained, fleet.VerdictDirty:
 		if w.op.Delete.IntentAt.IsZero() && within(d.VerdictAt, l.provedAt, proofFresh) {
 			l.host, l.provedAt = d.Proof, d.VerdictAt

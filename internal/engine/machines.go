@@ -41,7 +41,7 @@ func (w *work) providerReading(list []fleet.Instance) *fleet.ProviderReading {
 	r := &fleet.ProviderReading{TakenAt: w.now(), Presence: fleet.PresenceAbsent, Subject: fleet.Subject{Ref: w.op.Ref()}}
 	if mine := byID(list, w.op.Old.Instance); mine != nil {
 		r.Presence, r.Subject.Instance = mine.Presence, mine.ID
-	} else if len(list) > 0 {
+	} else if len(list) > 0 && !w.stray { // beside a stray there is the VM that is kept
 		r.Presence, r.Subject.Instance = list[0].Presence, list[0].ID
 	}
 	return r

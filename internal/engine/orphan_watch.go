@@ -168,6 +168,7 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 	if err != nil {
 		return err
 	}
+	s.recorded(op)
 	fate, err := r.fate(ctx, s, op, vm)
 	if err != nil {
 		return err
@@ -199,6 +200,18 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		}
 	}
 	return nil
+}
+
+// recorded takes over which jobs the operation has told of as cut since.
+func (s *watchState) recorded(op *fleet.Operation) {
+	if s.Stray {
+		return
+	}
+	for _, job := range op.CutJobs {
+		if !slices.Contains(s.Recorded, job.ID) {
+			s.Known, s.Recorded = append(s.Known, job.ID), append(s.Recorded, job.ID)
+		}
+	}
 }
 
 // end is when the runner had surely ended: it was seen to, or its VM was gone.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -232,7 +233,9 @@ func (w *work) recall(ctx context.Context) error {
 		return storeError{err}
 	}
 	if vm.Instance == w.op.Old.Instance {
-		w.op.Old.SystemID, w.op.Old.Manager, w.op.Old.Entry, w.op.Old.EntryName = vm.SystemID, vm.Manager, vm.Entry, vm.EntryName
+		old := &w.op.Old
+		old.SystemID, old.Manager = cmp.Or(vm.SystemID, old.SystemID), cmp.Or(vm.Manager, old.Manager)
+		old.Entry, old.EntryName = cmp.Or(vm.Entry, old.Entry), cmp.Or(vm.EntryName, old.EntryName)
 	}
 	return nil
 }

@@ -62,12 +62,14 @@ func (w *work) proveStopped(ctx context.Context, l *lastLook) (lost string, err 
 // intake is stopped. The waiver lets the delete go on in any case.
 func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 	reading := l.host
+	if reading != nil && w.op.Delete.IntentAt.IsZero() {
+		if err := w.refuseUnseen(ctx); err != nil {
+			return err
+		}
+	}
 	w.recordDoomed(ctx, reading)
 	if reading == nil || w.op.OldSubject().Check(reading.Subject) != nil {
 		return ctx.Err()
-	}
-	if err := w.refuseUnseen(ctx); err != nil && w.op.Delete.IntentAt.IsZero() {
-		return err
 	}
 	if reading.DropIn.Effective && reading.Unit.ActiveState != "active" && reading.Unit.ActiveState != "activating" {
 		return nil
