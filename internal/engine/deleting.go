@@ -135,8 +135,10 @@ func (w *work) deleteFailed(ctx context.Context, err error) (outcome, error) {
 	}
 	w.fact(fleet.FactWarning, "the provider refused the delete of instance %s, which is still up: the way back is open again", w.op.Old.Instance)
 	w.op.Delete = fleet.DeleteState{Attempt: w.op.Delete.Attempt}
+	if w.op.Drain.Waiver != nil { // else others have cut them
+		w.spareJobs()
+	}
 	w.op.Drain.Waiver = nil
-	w.spareJobs()
 	return w.fail(err)
 }
 

@@ -193,6 +193,8 @@ func (r *errand) mayRemove(ctx context.Context, op *fleet.Operation, s *deregist
 		}
 		for _, vm := range vms {
 			switch {
+			case vm.Ref == r.c.Ref() && vm.Instance != "" && !vm.Missing && vm.SystemID == "":
+				return "the system_id of the VM's new instance " + vm.Instance + " is not known", false, nil
 			case vm.SystemID != "" && vm.SystemID == s.Old.SystemID:
 				return "VM " + vm.Ref.String() + " has the same system_id " + vm.SystemID, false, nil
 			case vm.Entry != 0 && vm.Entry == s.Old.Entry:

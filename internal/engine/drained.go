@@ -166,7 +166,10 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 	now := w.now()
 	switch {
 	case reading.Unit.Stopped() && reading.DropIn.Effective:
-		w.spareJobs()
+		if reading.Unit.Result == "success" && !d.Reopened { // else its jobs did not end by themselves
+			w.spareJobs()
+		}
+		d.ExitSeenAt = first(d.ExitSeenAt, now)
 		return w.drainEnded(ctx)
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace && !w.op.Kind.Deletes():
 		if reading.Unit.ActiveState == "deactivating" { // another one, perhaps, that somebody has started
@@ -219,6 +222,7 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 	// A start that an earlier operation has queued behind the stop is called off by
 	// a stop of our own; without one the runner would be back as soon as it ended.
 	if !reading.DropIn.Effective || reading.Unit.ActiveState != "deactivating" || d.StoppedAt.IsZero() {
+		d.Reopened = d.Reopened || !d.StoppedAt.IsZero() && !reading.DropIn.Effective // a reboot, perhaps
 		if d.StoppedPastCap {
 			return w.drainEnded(ctx) // tried already; the delete must not wait for ever
 		}

@@ -107,7 +107,7 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 		}
 	}
 	if err := w.inspectLate(ctx); err != nil {
-		return w.notStopped(s, d, err, true)
+		return w.notInspected(ctx, s, d, err)
 	}
 	if w.op.Drain.StoppedAt.IsZero() {
 		// A job started since may be the stop's orphan, also where the answer to
@@ -140,7 +140,28 @@ func (w *work) inspectLate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return fleet.RefuseHost(w.op.Ref(), w.f.Host, facts)
+	for _, refusal := range fleet.Refusals(w.op.Ref(), w.f.Host, facts) {
+		if !w.stray || refusal.Fault != fleet.FaultTokenExpires { // it must go in any case
+			return refusal.Err
+		}
+	}
+	return nil
+}
+
+// notInspected goes on where such a host was not, or must not be stopped: one that
+// answers, but not that, for longer than a host may be out of reach is taken for
+// out of reach.
+func (w *work) notInspected(ctx context.Context, s *fleet.Snapshot, d fleet.Decision, err error) (outcome, error) {
+	policy := w.op.Request.Policy
+	patient := w.now().Sub(w.op.PhaseSince) < policy.ReachDeadline || !w.op.Delete.IntentAt.IsZero()
+	switch {
+	case fleet.CodeOf(err) != fleet.CodeUnavailable || patient:
+		return w.notStopped(s, d, err, true)
+	case policy.Unreachable == fleet.UnreachableProceed:
+		return w.proceed(ctx, s, fleet.Decision{Row: 2, Verdict: fleet.VerdictUnreachable, Reason: text(err)})
+	default:
+		return w.fail(err)
+	}
 }
 
 // refuseUnseen is what holds under a waiver, too (see [fleet.RefuseUnregister]),
@@ -186,7 +207,7 @@ func (w *work) notStopped(s *fleet.Snapshot, d fleet.Decision, err error, fresh 
 	case fleet.Retryable(code):
 		w.waitsByRow(s, d, "intake could not be stopped: "+text(err))
 		return wait(time.Second)
-	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero():
+	case code == fleet.CodeConflict && w.op.Drain.StoppedAt.IsZero() && w.op.Delete.IntentAt.IsZero():
 		if fresh {
 			w.op.Order = fleet.Order{} // the host refused the order: nothing was done under it
 		}

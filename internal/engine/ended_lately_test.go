@@ -34,8 +34,8 @@ func TestAVMWhoseRunnerEndedLatelyIsNotCalledNeverJoined(t *testing.T) {
 		want   fleet.Verdict
 	}{
 		"ended a minute ago":        {time.Minute, "success", fleet.VerdictDrained},
-		"killed an hour ago":        {time.Hour, "signal", fleet.VerdictDrained},
-		"ended a long time ago":     {80 * time.Minute, "success", fleet.VerdictNever},
+		"killed ten minutes ago":    {10 * time.Minute, "signal", fleet.VerdictDrained},
+		"ended a long time ago":     {20 * time.Minute, "success", fleet.VerdictNever},
 		"could not start":           {time.Minute, "exit-code", fleet.VerdictNever},
 		"never ran since the start": {0, "success", fleet.VerdictNever},
 	} {

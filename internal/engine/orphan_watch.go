@@ -79,7 +79,7 @@ func (w *work) watchOrphans() {
 // a waiver, and no stop could be given. Its last jobs were cut with it.
 func (w *work) watchCut() {
 	d := &w.op.Drain
-	if d.Watches > 0 || !d.Verdict.Waived() || w.f.GitLab == nil || w.op.Old.SystemID == "" {
+	if d.Watches > 0 && !d.StoppedAt.IsZero() || !d.Verdict.Waived() || w.f.GitLab == nil || w.op.Old.SystemID == "" {
 		return
 	}
 	w.watch(watchState{
@@ -177,19 +177,25 @@ func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM,
 		if s.young(g, job) {
 			continue // a later look tells
 		}
-		runner := fate
+		runner, another := fate, false
 		if !s.NoExit && !s.later(g, job) {
 			runner = fleet.RunnerGone // whatever the VM does, the runner that had it is gone
 		}
 		if end := s.end(op); !end.IsZero() && job.StartedAt.After(end.Add(serverOffset(g)+fleet.RequestOutlives)) {
-			runner = fleet.RunnerStays // another's, under the same system_id
-			if gone := s.goneBy(op); !job.StartedAt.After(gone.Add(serverOffset(g))) {
+			another = true // under the same system_id
+			switch gone := s.goneBy(op); {
+			case !job.StartedAt.After(gone.Add(serverOffset(g))):
 				runner = fleet.RunnerGone // somebody had started one again, and its VM is gone
+			case fate != fleet.RunnerInWork:
+				runner = fleet.RunnerStays
 			}
+		}
+		if began := op.Create.Began; runner == fleet.RunnerInWork && !s.Stray && absent(op) && !began.IsZero() && job.StartedAt.Before(began.Add(serverOffset(g))) {
+			runner = fleet.RunnerGone // the next one was not even asked for
 		}
 		err := r.judge(ctx, s, op, vm, fleet.Suspect{
 			Job: job, Runner: runner, ContainerSeen: slices.Contains(s.JobsSeen, job.ID), Recorded: slices.Contains(s.Recorded, job.ID),
-			CleanExit: s.EndedWell, StopAt: s.StopAt.Add(serverOffset(g)), ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
+			Another: another, Exited: !s.NoExit, CleanExit: s.EndedWell, StopAt: s.StopAt.Add(serverOffset(g)), ExitAt: s.ExitAt.Add(serverOffset(g)), Unsure: s.Unsure,
 			Reopened: s.reopened(op, vm, g, job),
 		})
 		if err != nil && (!fleet.Retryable(fleet.CodeOf(err)) || r.now().Sub(s.ExitAt) > watchLonger) {
@@ -276,7 +282,7 @@ func usable(g *fleet.GitLabReading) bool { return g != nil && g.Unknown == "" }
 func (s *watchState) next(now time.Time, g *fleet.GitLabReading, suspects []fleet.Job) time.Time {
 	at := s.scheduled(now)
 	if s.soon {
-		at = earlier(at, now.Add(undecidedEvery))
+		at = earlier(at, now.Add(min(max(now.Sub(s.ExitAt)/12, undecidedEvery), watchEvery)))
 	}
 	if s.recovering() {
 		at = earlier(at, now.Add(recoverEvery))
@@ -364,6 +370,9 @@ func (r *errand) fate(ctx context.Context, s *watchState, op *fleet.Operation, v
 		there, err := r.strayIsThere(ctx, s.Subject.Instance)
 		if there {
 			return fleet.RunnerInWork, err
+		}
+		if vm.SystemID == s.Subject.SystemID && !vm.Missing || op.Create.New.SystemID == s.Subject.SystemID {
+			return fleet.RunnerStays, err // the one that was kept has it, too
 		}
 		return fleet.RunnerGone, err
 	}

@@ -98,8 +98,11 @@ func (w *work) preflightManager(ctx context.Context, facts *fleet.HostFacts, run
 		return false, fleet.Errorf(fleet.CodeConflict, "%s: GitLab lists %d managers with system_id %s", w.op.Ref(), found, w.op.Old.SystemID).
 			WithHint("machines cloned with one machine-id share a system_id; give each its own")
 	case !runs:
-		// One that had joined may be missing from a stale answer.
-		return !w.op.SeenRun && !facts.EndedLately(), nil
+		if !w.op.SeenRun && !facts.EndedLately() {
+			return true, nil
+		}
+		w.fact(fleet.FactNote, "GitLab does not list the manager of a runner that has run on %s just now: it is drained as one that had joined, until GitLab agrees or the cap passes; `sluice op skip-drain` goes on at once", w.op.Ref())
+		return false, nil
 	case len(managers) == 0:
 		return false, fleet.Errorf(fleet.CodeInvalid, "%s: the token sees no manager of runner %d at all", w.op.Ref(), w.f.entryOf(w.op.Old)).
 			WithHint("is runner.id right, and is gitlab.token of a group Owner (group runner), project Maintainer (project runner) or administrator (instance runner)? `sluice doctor %s` tells", w.op.Fleet)

@@ -83,7 +83,8 @@ func (w *work) underWaiver(ctx context.Context, l *lastLook) error {
 	default:
 		w.fact(fleet.FactNote, "intake was found open and is stopped again")
 		w.op.Drain.StoppedAt = first(w.op.Drain.StoppedAt, w.now())
-		w.watchOrphans() // of this stop
+		w.op.Drain.ExitSeenAt, w.op.Drain.Reopened = time.Time{}, true // whatever ended before, another one ran
+		w.watchOrphans()                                               // of this stop
 	}
 	return ctx.Err()
 }

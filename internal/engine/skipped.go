@@ -40,12 +40,15 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 	jobs := r.Executing()
 	switch exit := w.op.Drain.ExitSeenAt; {
 	case reading == nil && !exit.IsZero(): // what it left is the orphan watch's
+		if r.ServerTime.IsZero() {
+			return // when its jobs began cannot be told by our clock
+		}
 		end := exit.Add(serverOffset(r) + windowAfter)
 		jobs = slices.DeleteFunc(jobs, func(job fleet.Job) bool { return !job.StartedAt.After(end) })
 	case r.Unknown == "":
 	case len(jobs) > 0 && reading != nil: // a part of them
 		jobs = merge(jobs, w.seenBriefly(ctx))
-	case len(jobs) == 0 && !again: // told before else, by a host that may have answered then
+	case len(jobs) == 0 && !again && len(w.op.CutJobs) == 0: // told before else, by a host that may have answered then
 		w.fact(fleet.FactWarning, "which jobs run on %s cannot be told (%s): they are cut with it", w.op.Ref(), r.Unknown)
 		jobs = w.op.Drain.Jobs
 	}

@@ -71,6 +71,13 @@ func removeStray(ctx context.Context, r *errand) error {
 	if err := r.load(&s); err != nil {
 		return err
 	}
+	if s.Op.Order.Verb == "" && s.Op.Delete.IntentAt.IsZero() {
+		if own, err := r.isOwn(ctx, s.Op.Old.Instance); err != nil {
+			return err
+		} else if own {
+			return r.end("instance %s is the VM's own by now", s.Op.Old.Instance)
+		}
+	}
 	w := r.work(r.f, &s.Op, r.attempt(r.now()))
 	w.stray = true
 	w.commit = func(ctx context.Context, w *work) error { return r.commitStray(ctx, &s, w) }
@@ -98,6 +105,19 @@ func removeStray(ctx context.Context, r *errand) error {
 		return r.strayAgain(&s)
 	}
 	return r.keep(&s, r.now().Add(pause))
+}
+
+// isOwn says whether an operation has adopted the instance since it was taken for
+// a second one.
+func (r *errand) isOwn(ctx context.Context, instance string) (bool, error) {
+	vm, err := r.Store.VM(ctx, r.c.Ref())
+	if err != nil || vm.Instance == instance && !vm.Missing {
+		return err == nil, err
+	}
+	ops, err := r.Store.Unfinished(ctx)
+	return slices.ContainsFunc(ops, func(o fleet.Operation) bool {
+		return o.Ref() == r.c.Ref() && o.Create.New.Instance == instance
+	}), err
 }
 
 // strayAgain begins anew: a second VM of one name is never left as it is.

@@ -41,13 +41,13 @@ type HostFacts struct {
 	Podman       string // version line
 }
 
-// stillListed is how long GitLab may have forgotten a manager that was just
-// there, and still show a job of it: a stuck one is failed after an hour.
-const stillListed = 75 * time.Minute
+// stillListed is for how long a GitLab that does not list the manager of a runner
+// that has ended may answer from before that runner had joined.
+const stillListed = 15 * time.Minute
 
 // EndedLately says whether a runner ended so short a time ago that a GitLab which
-// does not list its manager says nothing: a stale answer. One that could not
-// start, or crashed, counts as none.
+// does not list its manager says nothing: a stale answer. One that ended with an
+// error of its own, as where its configuration is wrong, counts as none.
 func (f *HostFacts) EndedLately() bool {
 	return f.Ended > 0 && f.Ended < stillListed && f.Reading.Unit.Result != "exit-code"
 }

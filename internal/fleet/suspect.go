@@ -43,6 +43,8 @@ type Suspect struct {
 	ContainerSeen bool       // a container of it was seen on the VM
 	Recorded      bool       // the operation has recorded it as cut
 	Runner        RunnerFate // of the runner that it was assigned to
+	Another       bool       // it began when that one had surely ended: another one's
+	Exited        bool       // that runner's process was seen gone
 	CleanExit     bool       // that runner's process ended by itself, and well
 	StopAt        time.Time  // when its intake was ordered to stop; GitLab's clock
 	ExitAt        time.Time  // when it ended; GitLab's clock
@@ -65,7 +67,7 @@ const (
 // was seen; any other was cut if its runner is gone.
 func (s Suspect) Is() SuspectIs {
 	switch {
-	case s.TraceEmpty && !s.ContainerSeen && !s.Recorded:
+	case s.TraceEmpty && !s.ContainerSeen && !s.Recorded && !s.Another:
 		return SuspectOrphan
 	case s.Runner == RunnerInWork:
 		return SuspectUndecided
@@ -87,7 +89,7 @@ func (s Suspect) Doubt() string {
 		return "GitLab was out of reach between the stop and the end of the runner"
 	case !s.ExitAt.Before(s.Job.StartedAt.Add(deliveryGivenUp)):
 		return "the runner ended so long after the job was assigned that it may have run it and given up delivering the result"
-	case s.Is() == SuspectCut && s.CleanExit && !s.Recorded && !s.ContainerSeen:
+	case s.Is() == SuspectCut && (s.CleanExit || s.Exited && s.Job.StartedAt.After(s.ExitAt)) && !s.Recorded && !s.ContainerSeen:
 		return "its runner ended by itself and has delivered every result: another one under the same system_id may work on it"
 	case s.Is() == SuspectOrphan && !s.CleanExit:
 		return "the runner was not seen to end by itself, with nothing left behind"

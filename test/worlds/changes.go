@@ -80,6 +80,9 @@ func (w *World) promise(op *fleet.Operation, skip bool) {
 // judgeChange judges an answer: what was asked for is what holds. before was
 // read just before; a commit in between can only have made it later.
 func (w *World) judgeChange(a Act, before, after *fleet.Operation, asked time.Duration) {
+	if after.Revision > before.Revision+1 {
+		return // another change came between the two
+	}
 	d := after.Drain
 	short := false
 	switch {
