@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -196,45 +197,59 @@ func (w *World) judgeIntake(m *machine, want wanted) {
 
 var namesJob = regexp.MustCompile(`job (\d+)`)
 
-// judgeAccounts wants every job that we cut or orphaned told of in the events,
-// and no other.
-func (w *World) judgeAccounts() {
-	named := map[int64]bool{}
-	accused, orphaned := map[int64]fleet.Fact{}, map[int64]bool{}
-	blind := map[string]bool{} // operations that said so
+// accounts are what the events say of jobs.
+type accounts struct {
+	told   map[int64][]fleet.Fact // as cut or orphaned
+	warned map[int64]bool
+	blind  map[string]bool // operations that could not tell
+}
+
+func (w *World) accounts() accounts {
+	a := accounts{told: map[int64][]fleet.Fact{}, warned: map[int64]bool{}, blind: map[string]bool{}}
 	for _, f := range w.store.Facts {
-		blind[f.Operation] = blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
-		if match := namesJob.FindStringSubmatch(f.Text); match != nil && strings.HasSuffix(f.Text, "was not cut after all") {
-			id, _ := strconv.ParseInt(match[1], 10, 64)
-			if accused[id].Kind == fleet.FactCut {
-				delete(accused, id)
-				named[id] = orphaned[id]
-			}
-			continue
-		}
+		a.blind[f.Operation] = a.blind[f.Operation] || strings.Contains(f.Text, "cannot be told")
 		all := -1
-		if f.Kind == fleet.FactCut || f.Kind == fleet.FactOrphan {
+		if f.Kind != fleet.FactWarning {
 			all = 1 // what runs in its place is no other's loss
 		}
 		for _, match := range namesJob.FindAllStringSubmatch(f.Text, all) {
 			id, _ := strconv.ParseInt(match[1], 10, 64)
-			switch f.Kind {
-			case fleet.FactCut, fleet.FactOrphan:
-				accused[id] = f
-				named[id] = true
-				orphaned[id] = orphaned[id] || f.Kind == fleet.FactOrphan
-			case fleet.FactWarning:
-				named[id] = true
+			switch {
+			case f.Kind == fleet.FactCut, f.Kind == fleet.FactOrphan:
+				a.told[id] = append(a.told[id], f)
+			case f.Kind == fleet.FactWarning:
+				a.warned[id] = true
+			case strings.HasSuffix(f.Text, "was not cut after all"):
+				a.takeBack(id)
 			}
 		}
 	}
+	return a
+}
+
+// takeBack forgets the last time that a job was told of as cut.
+func (a accounts) takeBack(job int64) {
+	for i, f := range slices.Backward(a.told[job]) {
+		if f.Kind == fleet.FactCut {
+			a.told[job] = slices.Delete(a.told[job], i, i+1)
+			return
+		}
+	}
+}
+
+// judgeAccounts wants every job that we cut or orphaned told of in the events,
+// and no other.
+func (w *World) judgeAccounts() {
+	a := w.accounts()
 	for _, j := range w.jobs {
-		fact, told := accused[j.id]
+		for _, fact := range a.told[j.id] {
+			if j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !w.excused(j, fact) {
+				w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
+			}
+		}
 		switch {
-		case told && j.cutBy == "" && j.orphanBy == "" && !j.gaveUp && !w.excused(j, fact):
-			w.violation("accounts", "job %d ended well, and an event says: %s", j.id, fact.Text)
 		case j.after.canceledBy == "a person": // who knows of it
-		case named[j.id] || !w.spec.HasGitLab || blind[withoutStray(strings.TrimPrefix(j.cutBy, "us:"))]:
+		case len(a.told[j.id]) > 0, a.warned[j.id], !w.spec.HasGitLab, a.blind[withoutStray(strings.TrimPrefix(j.cutBy, "us:"))]:
 		case strings.HasPrefix(j.cutBy, "us:"):
 			w.violation("accounts", "job %d was cut by %s, and no event says so", j.id, j.cutBy)
 		case strings.HasPrefix(j.orphanBy, "op-"):
