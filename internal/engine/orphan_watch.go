@@ -147,7 +147,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 	switch {
 	case !usable(reading) || len(suspects) > 0:
 		s.Clean = 0
-	case age >= cleanAge:
+	case age >= cleanAge && (s.Stray || absent(op) || op.Phase.Finished()): // until then somebody may start a runner again
 		s.Clean++
 	}
 	s.Looks++
@@ -457,8 +457,22 @@ func (r *errand) judge(ctx context.Context, s *watchState, op *fleet.Operation, 
 		return nil // recorded, and told then
 	}
 	s.Known = append(s.Known, one.Job.ID)
-	r.report(s, one)
-	return nil
+	told, err := r.toldBeside(ctx, one.Job.ID)
+	if !told && err == nil {
+		r.report(s, one)
+	}
+	return err
+}
+
+// toldBeside says whether another watch of the operation has told of a job: the
+// windows of two stops overlap.
+func (r *errand) toldBeside(ctx context.Context, job int64) (bool, error) {
+	chores, err := r.Store.UnfinishedChores(ctx)
+	return slices.ContainsFunc(chores, func(c fleet.Chore) bool {
+		var other watchState
+		return c.Kind == fleet.ChoreOrphanWatch && c.Operation == r.c.Operation && c.ID != r.c.ID &&
+			json.Unmarshal(c.State, &other) == nil && slices.Contains(other.Known, job)
+	}), err
 }
 
 // report tells of a job that is left to a person.
