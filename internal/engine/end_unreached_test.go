@@ -67,12 +67,10 @@ func TestADrainWhoseHostIsOutOfReachAtTheCapIsDoneIfThePolicySaysSo(t *testing.T
 	}
 	w.Run(2 * time.Minute)
 	ended(t, w, id, fleet.PhaseSucceeded, "")
-	recorded(t, w, id, 42)
 	says(t, w, "[warning] the runner could not be told to end its jobs: connection refused")
 }
 
-// A host that answers in time is told, and one that was lost before is given the
-// whole deadline again.
+// A host that answers in time is told.
 func TestADrainWhoseHostAnswersInTimeEndsItsJobs(t *testing.T) {
 	w, id := cutOffAtTheCap(fleet.UnreachableFail)
 	untilTheCap(w, id)
@@ -149,4 +147,20 @@ func TestADrainWhoseRunnerDoesNotEndIsToldAgain(t *testing.T) {
 		t.Errorf("told %d times in %s\n%s", orders, took, w.Story())
 	}
 	recorded(t, w, id, 42)
+}
+
+// Each time that it is lost it has the whole deadline.
+func TestADrainWhoseHostComesAndGoesAtTheCapGoesOn(t *testing.T) {
+	w, id := cutOffAtTheCap(fleet.UnreachableFail)
+	refuse(w, "end", fleet.CodeForbidden)
+	untilTheCap(w, id)
+	for range 2 {
+		w.VM("a").Cutoff = true
+		w.Run(9 * time.Minute)
+		w.VM("a").Cutoff = false
+		w.Run(time.Minute)
+	}
+	if op := w.Op(id); op.Phase != fleet.PhaseDraining || w.Calls["end"] < 2 {
+		t.Errorf("%s, told %d times\n%s", op.Phase, w.Calls["end"], w.Story())
+	}
 }

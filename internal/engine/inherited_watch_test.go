@@ -75,3 +75,18 @@ func TestAnInheritedStopIsWatchedWhereAnotherInstanceIsFound(t *testing.T) {
 		})
 	}
 }
+
+// What the old one was ordered says nothing of another: that one was down before,
+// and is left so.
+func TestAnotherInstanceThatWasDownIsLeftDownThoughTheOldOneWasStopped(t *testing.T) {
+	w, id := handedOn(t, false)
+	w.Replace("a")
+	vm := w.VM("a")
+	vm.Unit = fleet.UnitState{ActiveState: "inactive", SubState: "dead", Result: "success"}
+	w.Refuse["check"] = []error{fleet.Errorf(fleet.CodeImageMissing, "image x was deleted").WithHint("build it")}
+	w.Run(time.Hour)
+	ended(t, w, id, fleet.PhaseFailed, "image x was deleted")
+	if vm.Unit.MainPID != 0 || vm.DropIn.Present || w.VM("a") != vm {
+		t.Errorf("the unit is %s, drop-in %t\n%s", vm.Unit.ActiveState, vm.DropIn.Present, w.Story())
+	}
+}
