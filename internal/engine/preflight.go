@@ -87,7 +87,7 @@ func (w *work) preflightOld(ctx context.Context, list []fleet.Instance) (outcome
 	old := list[0]
 	if w.op.Old.Instance != "" && w.op.Old.Instance != old.ID { // what was learnt, and ordered, was another's
 		w.watchInherited()
-		w.op.Old, w.op.Order, w.op.SeenRun = fleet.Incarnation{}, fleet.Order{}, false
+		w.op.Old, w.op.Order, w.op.SeenRun, w.op.WasDown = fleet.Incarnation{}, fleet.Order{}, false, false
 	}
 	w.op.Old.Instance, w.op.OldAddr, w.op.OldKeys = old.ID, old.Address, old.HostKeys
 	if err := w.keepInstance(ctx, old); err != nil {

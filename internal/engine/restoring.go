@@ -63,6 +63,9 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 	if w.goesOn(r) && w.now().Sub(w.op.Drain.EndOrderedAt) > fleet.EndGrace {
 		w.takeBack() // it was not told to end them, or has not heard it
 	}
+	if r.Unit.Stopped() && r.DropIn.Effective && w.op.Restore.StartedAt.IsZero() && w.op.Drain.ExitSeenAt.IsZero() && !differ(w.op.Old.BootID, r.Subject.BootID) && r.Unit.Result == "success" {
+		w.spareJobs() // they have ended by themselves
+	}
 	switch {
 	case !r.Unit.Known():
 		return w.restoreWaits("the host's answer is incomplete", time.Second)
@@ -90,7 +93,7 @@ func (w *work) restoreFrom(ctx context.Context, r *fleet.HostReading) (outcome, 
 // goesOn says whether the runner that the drain found is still there.
 func (w *work) goesOn(r *fleet.HostReading) bool {
 	state := r.Unit.ActiveState
-	return r.Unit.MainPID != 0 && !differ(w.op.Old.BootID, r.Subject.BootID) &&
+	return r.Unit.MainPID != 0 && w.op.Drain.ExitSeenAt.IsZero() && !differ(w.op.Old.BootID, r.Subject.BootID) &&
 		(state == "deactivating" || state == "active" && w.op.Restore.StartedAt.IsZero())
 }
 

@@ -56,22 +56,17 @@ func (w *work) recordDoomed(ctx context.Context, reading *fleet.HostReading) {
 }
 
 // recordSkipped records the jobs that a skipped drain is about to end, by
-// GitLab's word or else by the containers, before anything is done to them: before
+// GitLab's word and by the containers, before anything is done to them: before
 // intake is stopped, and again after that, for the one that came meanwhile.
 func (w *work) recordSkipped(ctx context.Context, reading *fleet.HostReading) {
 	if w.op.Drain.Verdict != fleet.VerdictSkipped {
 		return
 	}
-	var jobs []fleet.Job
-	whole := false
+	jobs := w.seenBriefly(ctx) // a glance has no containers
 	if w.f.GitLab != nil && reading.Subject.SystemID != "" {
 		about := w.op.OldSubject()
 		about.SystemID = reading.Subject.SystemID
-		r := w.readBriefly(ctx, about)
-		jobs, whole = r.Executing(), r.Unknown == ""
-	}
-	if !whole || len(jobs) == 0 { // a glance has no containers
-		jobs = merge(jobs, w.seenBriefly(ctx))
+		jobs = merge(w.readBriefly(ctx, about).Executing(), jobs)
 	}
 	w.cut(jobs, "the drain was skipped")
 }
