@@ -106,7 +106,7 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 			w.op.WasDown = false // somebody, or a reboot, has started it since preflight
 		}
 	}
-	if err := w.inspectLate(ctx); err != nil {
+	if err := w.inspectLate(ctx, s); err != nil {
 		return w.notInspected(ctx, s, d, err)
 	}
 	if w.op.Drain.StoppedAt.IsZero() {
@@ -132,9 +132,12 @@ func (w *work) stopIntake(ctx context.Context, s *fleet.Snapshot, d fleet.Decisi
 
 // inspectLate judges, before its first stop, a host that preflight could not
 // look at: a second VM, one that was off, or that the provider had overlooked.
-func (w *work) inspectLate(ctx context.Context) error {
-	if w.op.Old.BootID != "" || w.op.Order.Verb != "" {
+func (w *work) inspectLate(ctx context.Context, s *fleet.Snapshot) error {
+	switch {
+	case w.op.Old.BootID != "" || w.op.Order.Verb != "":
 		return nil
+	case s.Provider == nil:
+		return fleet.Errorf(fleet.CodeUnavailable, "%s: whether the host is instance %s cannot be told: the provider does not answer", w.op.Ref(), w.op.Old.Instance)
 	}
 	facts, err := w.f.inspect(ctx, w.oldTarget())
 	if err != nil {
