@@ -51,7 +51,7 @@ sim-real: N = 200
 sim-real: ## N=200 worlds in real time around the real binary, whose processes are killed; no root (3 min)
 	@SLUICE_REAL_WORLDS=$(N) SLUICE_SEED=$(SEED) .ci/go-test sim-real -count=1 -timeout 30m ./test/worlds/real/...
 
-mutants: ## the code made wrong in some 80 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
+mutants: ## the code made wrong in some 90 ways: each is noticed by a test; ONLY=name tries one and shows how (1 min; 3 after a change of fleet or engine)
 ifdef ONLY
 	SLUICE_MUTANT=$(ONLY) $(GO) test $(VCS) -tags mutants -count=1 -v -run EveryMutantIsCaught ./test/mutants
 else

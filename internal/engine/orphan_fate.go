@@ -58,7 +58,7 @@ func (s *watchState) goneBy(op *fleet.Operation) time.Time {
 	if s.Stray || !absent(op) {
 		return time.Time{}
 	}
-	return first(op.Create.Began, op.FinishedAt)
+	return first(first(op.Create.Began, op.FinishedAt), op.PhaseSince)
 }
 
 // fate says what has become of the watched incarnation.

@@ -3,7 +3,6 @@ package worlds
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"gitlab.com/sluice-runners/sluice/internal/engine"
@@ -139,9 +138,9 @@ func (w *World) judgeRetry(j *job) {
 		w.violation("twice", "job %d is retried by us, and %q has ended it", j.id, j.after.canceledBy)
 	case j.gaveUp || j.received && j.cutBy == "":
 		w.violation("twice", "job %d is retried by us, and has run to its end", j.id)
-	case strings.HasPrefix(j.cutBy, "us:") && j.on.startedBy == "a person" && !j.traced:
-		// Somebody has started the runner between the last look and the delete: it
-		// began for some moments (docs/what-sluice-cannot-promise.md).
+	case j.cutBy != "" && !j.traced && j.cutAt-(j.ends-j.length) < 3*time.Second:
+		// It began for some moments, in the instant of the stop or where somebody has
+		// started the runner just before (docs/what-sluice-cannot-promise.md).
 	case j.received && !w.spec.Recovery.CutJobs:
 		w.violation("twice", "job %d is retried by us, and had begun; it was cut by %s", j.id, j.cutBy)
 	}

@@ -115,7 +115,7 @@ func (w *World) wanted(i int) wanted {
 		case ok && op.Kind == fleet.KindDrain:
 			want.drained = true
 		case ok && op.Kind == fleet.KindUndrain:
-			want.drained = false
+			want = wanted{exists: true} // it found one, which may have come late
 		}
 	}
 	if _, hand := w.ledger.byHand[i]; hand || w.operationOn(i) != "" {

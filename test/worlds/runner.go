@@ -20,8 +20,9 @@ type job struct {
 	traced   bool          // something of it has reached GitLab
 	shownEnd time.Duration // GitLab shows it ended from here on; 0 = not
 	cutBy    string        // who ended it before its time; "" = nobody
-	orphanBy string        // whose stop cut its way to the runner; "" = none
-	gaveUp   bool          // ran to its end, but GitLab was away for too long
+	cutAt    time.Duration
+	orphanBy string // whose stop cut its way to the runner; "" = none
+	gaveUp   bool   // ran to its end, but GitLab was away for too long
 	stopped  *event
 	after    afterlifeOf
 }
@@ -215,7 +216,7 @@ func (w *World) lose(m *machine, by string) {
 // the jobs running until their timeout.
 func (w *World) endJobs(m *machine, by string, told bool) {
 	for _, j := range m.jobs {
-		j.cutBy = by
+		j.cutBy, j.cutAt = by, w.now
 		w.say("%s   job %d IS CUT by %s", m, j.id, by)
 		if told && w.gitlab.answers(w) {
 			j.shownEnd, j.after.as = w.now+400*time.Millisecond, "failed"
