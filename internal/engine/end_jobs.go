@@ -41,9 +41,6 @@ func (w *work) endJobs(ctx context.Context) (outcome, error) {
 		d.ExitSeenAt = first(d.ExitSeenAt, now)
 		return w.drainEnded(ctx)
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace && !w.op.Kind.Deletes():
-		if reading.Unit.ActiveState == "deactivating" { // another one, perhaps, that somebody has started
-			w.cut(w.doomed(ctx, nil), "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
-		}
 		return w.orderEnd(ctx, reading) // a drain is done when the runner has ended
 	case !d.EndedAt.IsZero() && now.Sub(d.EndedAt) >= fleet.EndGrace:
 		w.fact(fleet.FactWarning, "the runner did not end within %s of SIGTERM", fleet.EndGrace)
@@ -115,6 +112,9 @@ func (w *work) orderEnd(ctx context.Context, reading *fleet.HostReading) (outcom
 		d.StoppedAt = first(d.StoppedAt, w.now())
 		w.op.Old.BootID = after.Subject.BootID
 		return again()
+	}
+	if d.Verdict == fleet.VerdictOverrun && (d.Reopened || !d.EndedAt.IsZero()) { // another one, perhaps, than was looked at
+		w.cut(w.doomed(ctx, nil), "the cap passed and the policy is "+string(w.op.Request.Policy.OnOverrun))
 	}
 	before := d.EndOrderedAt
 	d.EndOrderedAt = w.now()

@@ -184,6 +184,7 @@ type Store interface {
 	SaveVM(ctx context.Context, vm *fleet.VM) error
 	// NoteIdentity stores who a VM's host is, and nothing else of its row: read
 	// and written in one transaction, so that no decision about the VM is undone.
+	// A row that knows another instance by now stays whole.
 	NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarnation, address string, at time.Time) error
 	VMs(ctx context.Context, fleetName string) ([]fleet.VM, error)
 

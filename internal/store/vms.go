@@ -67,12 +67,15 @@ func (s *Store) SaveVM(ctx context.Context, vm *fleet.VM) error {
 }
 
 // NoteIdentity stores who the VM's host is, and leaves the rest of its row as
-// it is at this moment.
+// it is at this moment. A row that knows another instance by now stays whole.
 func (s *Store) NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarnation, address string, at time.Time) error {
 	return s.write(ctx, "storing the identity of "+ref.String(), func(tx *sql.Tx) error {
 		vm, err := loadVM(ctx, tx, ref)
 		if err != nil {
 			return err
+		}
+		if vm.Instance != "" && vm.Instance != is.Instance {
+			return nil
 		}
 		vm.Incarnation, vm.Address, vm.UpdatedAt = is, address, at
 		return saveVM(ctx, tx, vm)

@@ -171,6 +171,9 @@ func (s *Store) NoteIdentity(ctx context.Context, ref fleet.Ref, is fleet.Incarn
 	if err != nil {
 		return err
 	}
+	if vm.Instance != "" && vm.Instance != is.Instance {
+		return nil
+	}
 	vm.Incarnation, vm.Address, vm.UpdatedAt = is, address, at
 	s.saveVM(*vm)
 	s.points.Pass("commit:after")

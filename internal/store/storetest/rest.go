@@ -64,6 +64,10 @@ func identityNoted(_ *testing.T, w *world) {
 			w.Errorf("%+v", vm)
 		}
 	}
+	w.must(w.NoteIdentity(w.ctx(), vmA, fleet.Incarnation{Instance: "another"}, "b:22", w.clock.Now()))
+	if vm, err := w.VM(w.ctx(), vmA); err != nil || vm.Incarnation != is || vm.Address != "a:22" {
+		w.Errorf("a look at another instance has overwritten what the row knows: %+v, %v", vm, err)
+	}
 }
 
 func hostKeysOfAnInstance(_ *testing.T, w *world) {
