@@ -76,3 +76,23 @@ func TestASecondLookUnderTheSameWaiverTellsNothingTwice(t *testing.T) {
 		})
 	}
 }
+
+// The watch begins with the end of the drain, the delete records the job after
+// that, and GitLab shows it running still: it is told by one of the two.
+func TestAJobThatADeleteHasRecordedIsNotToldAgainByTheWatch(t *testing.T) {
+	w := tracedWorld()
+	vm := w.VM("a")
+	w.Job("a", 42, 3*time.Hour)
+	id := w.Ask(fleet.KindRecreate, "a", func(r *fleet.Request) {
+		r.Policy.Cap, r.Policy.HardCap, r.Policy.Unreachable = 2*time.Hour, 2*time.Hour, fleet.UnreachableProceed
+	})
+	w.Run(time.Minute)
+	w.OrphanOn(vm, fleet.Job{ID: lostJob, URL: w.JobURL(lostJob), StartedAt: w.Now().Add(-time.Minute)})
+	vm.Cutoff = true
+	w.Run(3 * time.Hour)
+	ended(t, w, id, fleet.PhaseSucceeded, "")
+	recorded(t, w, id, 42, lostJob)
+	if told(w, fleet.FactCut) != 1 || w.Meter.CutJobs != 2 {
+		t.Errorf("told %d times, counted %d\n%s", told(w, fleet.FactCut), w.Meter.CutJobs, w.Story())
+	}
+}
