@@ -163,7 +163,8 @@ func (w *work) notInspected(ctx context.Context, s *fleet.Snapshot, d fleet.Deci
 	case policy.Unreachable == fleet.UnreachableProceed:
 		return w.proceed(ctx, s, fleet.Decision{Row: 2, Verdict: fleet.VerdictUnreachable, Reason: text(err)})
 	default:
-		return w.fail(err)
+		return w.fail(fleet.Errorf(fleet.CodeUnavailable, "%s was not drained: its host answers, and could not be inspected for %s: %w", w.op.Ref(), policy.ReachDeadline, err).
+			WithHint("`sluice doctor %s` tells what does not answer there; nothing was stopped", w.op.Fleet))
 	}
 }
 
