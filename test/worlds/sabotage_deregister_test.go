@@ -5,7 +5,7 @@ func deregistrationSabotages() []sabotage {
 	return []sabotage{
 		{
 			"a deregistration comes before the orphan watch", "internal/engine/deregister.go",
-			"\tif !op.Phase.Finished() {\n\t\treturn \"\", false, nil\n",
+			"\tif !op.Phase.Finished() || r.now().Before(r.c.CreatedAt.Add(copyShows)) {\n\t\treturn \"\", false, nil\n",
 			"\tif op.Kind == fleet.KindDelete {\n\t\treturn \"\", true, nil\n", "accounts",
 		},
 		{

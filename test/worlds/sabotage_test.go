@@ -46,7 +46,7 @@ func sabotages() []sabotage {
 		{
 			"the delete goes by name", "internal/engine/deleting.go",
 			"\tmine := byID(l.list, w.op.Old.Instance)\n",
-			"\tif len(l.list) > 0 {\n\t\tw.op.Old.Instance = l.list[0].ID\n\t}\n\tmine := byID(l.list, w.op.Old.Instance)\n", "identity",
+			"\tif len(l.list) > 0 {\n\t\tw.op.Old.Instance = l.list[0].ID\n\t}\n\tmine := byID(l.list, w.op.Old.Instance)\n", "identity|one of each",
 		},
 		{
 			"nothing is proven again before the delete", "internal/engine/proof.go",
@@ -80,7 +80,7 @@ func sabotages() []sabotage {
 		},
 		{
 			"an orphan is any executing job", "internal/fleet/suspect.go",
-			`case s.TraceEmpty && !s.ContainerSeen && !s.Recorded:`, `case true:`, "twice|accounts|cut",
+			`case s.TraceEmpty && !s.ContainerSeen && !s.Recorded && !s.Another:`, `case true:`, "twice|accounts|cut",
 		},
 	}
 }
