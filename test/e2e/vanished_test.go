@@ -19,7 +19,9 @@ func TestAVMThatSomebodyTakesAwayInMidDrainIsMadeAnewAndItsJobToldToBeCut(t *tes
 	for _, h := range []*host{off, gone, swapped} {
 		jobs[h] = s.begin(h, longJob(5*time.Minute))
 		ops[h] = s.recreates(h.Name)
-		h.await("deactivating")
+		s.await(time.Minute, "the stop on "+h.Name+" to be answered", func() (bool, error) {
+			return s.operation(ops[h]).StoppedAt != nil, nil
+		})
 	}
 	s.must(s.World.PowerCut(s.ctx, off.Machine))
 	s.must(s.World.Delete(s.ctx, gone.ID))
