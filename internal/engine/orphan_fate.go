@@ -45,12 +45,10 @@ func (s *watchState) recorded(op *fleet.Operation) {
 // end is when the runner had surely ended: it was seen to, or its VM was gone.
 // Zero = neither is known.
 func (s *watchState) end(op *fleet.Operation) time.Time {
-	switch {
-	case !s.NoExit:
-		return s.ExitAt
-	default:
+	if s.NoExit {
 		return s.goneBy(op)
 	}
+	return s.ExitAt
 }
 
 // goneBy is when the VM had surely gone. Zero = nobody has seen it go.

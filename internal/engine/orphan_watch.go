@@ -136,7 +136,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 		return err
 	}
 	suspects := s.suspects(reading, s.goneBy(op))
-	if err := r.judgeSuspects(ctx, &s, vm, reading, suspects); err != nil {
+	if err := r.judgeSuspects(ctx, &s, op, vm, reading, suspects); err != nil {
 		return err
 	}
 	if err := r.recoverAll(ctx, &s, vm, reading); err != nil {
@@ -163,11 +163,7 @@ func watchOrphans(ctx context.Context, r *errand) error {
 
 // judgeSuspects finds out what each suspect is, and reports it or begins its
 // recovery.
-func (r *errand) judgeSuspects(ctx context.Context, s *watchState, vm *fleet.VM, g *fleet.GitLabReading, suspects []fleet.Job) error {
-	op, err := r.Store.Operation(ctx, r.c.Operation)
-	if err != nil {
-		return err
-	}
+func (r *errand) judgeSuspects(ctx context.Context, s *watchState, op *fleet.Operation, vm *fleet.VM, g *fleet.GitLabReading, suspects []fleet.Job) error {
 	s.recorded(op)
 	fate, err := r.fate(ctx, s, op, vm)
 	if err != nil {

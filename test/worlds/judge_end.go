@@ -261,8 +261,8 @@ func (w *World) judgeAccounts() {
 // withoutStray is the operation that a stray's own is a part of: its events
 // bear that one's id.
 func withoutStray(op string) string {
-	first, _, _ := strings.Cut(strings.TrimPrefix(op, "op-"), "-")
-	return "op-" + first
+	id, _, _ := strings.Cut(op, "-i-")
+	return id
 }
 
 // excused says whether an event may be wrong about a job: it was recorded as
